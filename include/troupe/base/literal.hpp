@@ -14,7 +14,7 @@ namespace troupe {
 class literal {
  public:
   consteval literal(const char* text) noexcept : text_(text) {}
-  // Of an entry of a table, which lives as long as the program: that is not checked.
+  // The literal of an entry of a table that lives as long as the program, which is not checked.
   static constexpr literal of_table(const char* text) noexcept {
     literal table("");
     table.text_ = text;

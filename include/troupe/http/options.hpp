@@ -149,7 +149,7 @@ struct server_options {
   // For TLS: maximum number of handshakes at a time. Default 1,024. At the limit, handshakes that
   // have taken a second or more are ended, the longest ones first, and listeners with TLS accept no
   // connection until a handshake ends; new ones wait in the listener's backlog. Listeners without
-  // TLS are not affected. One client makes one eighth of them at a time, at least 16; its further
+  // TLS are not affected. One client may make an eighth of them at a time, at least 16; its further
   // connections are accepted, and wait for their turn.
   std::size_t handshakes = 1'024;
   // For TLS: how long a browser is to ask this host by https only, whatever the scheme of a link
@@ -183,20 +183,21 @@ struct server_options {
   // 0: seven eighths of the process's limit (RLIMIT_NOFILE). At the limit, the effect is as for
   // `connections`; files of the client that has most of them are closed, and their answers end.
   std::size_t descriptors = 0;
-  // The share of one client. Default 0: one eighth of `descriptors`, at least 16. Beyond it answers
-  // with files end; when the client has connections only, one more is answered 503 and closed.
+  // The share of one client. Default 0: one eighth of `descriptors`, at least 16. Beyond it the
+  // client's answers with files end; if it has none, its next connection is answered 503 and
+  // closed.
   std::size_t descriptors_per_peer = 0;
 
   // HTTP/2.
   http2_limits http2;
 
-  // Where the header of the PROXY protocol is expected from. Default: nowhere.
+  // From which proxies the header of the PROXY protocol is expected. Default: none.
   proxy_protocol_options proxy_protocol;
-  // The proxies whose word about their clients counts: request::client() believes the field
-  // `forwarded_by` as far as these have written it. Default empty: the field is ignored.
+  // The proxies that report their clients: request::client() believes the entries of the field
+  // `forwarded_by` that these have written. Default empty: the field is ignored.
   std::vector<network> trusted_proxies;
-  // That field. Default X-Forwarded-For. Choose the one that your proxies write: they pass the
-  // other field on as the client has sent it, and the server ignores it.
+  // The field of these reports. Default X-Forwarded-For. Choose the field that your proxies write:
+  // they pass the other field on as the client has sent it, and the server ignores it.
   forwarded_field forwarded_by = forwarded_field::x_forwarded_for;
 
   // Time after stop() for requests that have begun. Default 10 s; then their connections are

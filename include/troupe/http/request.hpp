@@ -252,7 +252,8 @@ class request {
   task<std::string_view> read_behind_collected();
   task<> collect();
   std::optional<std::string_view> nth_cookie(std::string_view name, std::size_t at) const noexcept;
-  // Of the body, in its readers as well. A server asks for each request, and few have readers.
+  // The memory and the files that the body and its readers have. A server asks for each request,
+  // and few have readers.
   std::size_t kept_bytes() const noexcept {
     // order: relaxed  a statistic; publishes nothing
     return collected_.capacity() +

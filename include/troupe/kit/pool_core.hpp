@@ -81,7 +81,8 @@ struct pool_counts {
   std::uint64_t made = 0;
   std::uint64_t failed = 0;     // attempts to make one that threw
   std::uint64_t destroyed = 0;  // for whatever reason
-  // Of all callers of borrow() that no longer wait, by pool_wait_seconds; not summed up.
+  // How many callers of borrow() waited that long, by pool_wait_seconds, each in one bucket;
+  // callers that still wait are not counted.
   std::array<std::uint64_t, pool_wait_seconds.size() + 1> waits{};
   time_span waited{};  // all waits together
 };

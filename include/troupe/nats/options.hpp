@@ -110,7 +110,7 @@ struct options {
   std::function<void(incident, std::string_view text)> on_incident;
 };
 
-// Of one subscription.
+// The options of one subscription.
 struct subscribe_options {
   // Not an aggregate, for the same reason as tls_options.
   subscribe_options() {}

@@ -30,8 +30,8 @@ struct stored {
 // The conditions under which a message is stored; otherwise it is refused (stream_error).
 struct store_options {
   store_options() noexcept {}
-  // Of the message, so that it is stored once however often it is sent, within the stream's window
-  // for duplicates. Default: none.
+  // An id of the message: within the stream's window for duplicates, messages with one id are
+  // stored once. Default: none.
   std::string id;
   // The name of the stream.
   std::string expected_stream;

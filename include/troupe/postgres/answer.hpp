@@ -29,7 +29,7 @@ class row_store {
   std::size_t rows() const noexcept { return rows_.size(); }
   // All that it holds.
   std::size_t bytes() const noexcept { return bytes_; }
-  // Of one row: a column after the other, its length and its value.
+  // The bytes of one row: for each column its length and its value.
   const char* row(std::size_t number) const noexcept { return rows_[number]; }
   void clear() noexcept;
 
@@ -72,7 +72,7 @@ class answer {
   std::string_view command() const noexcept;  // "UPDATE 3"
   bool begins_copy() const noexcept;
 
-  // Of the row. Views live until the next call.
+  // The columns of the row. Views live until the next call.
   int columns() const noexcept;
   std::string_view name(int column) const noexcept;
   bool is_null(int column) const noexcept;
@@ -102,9 +102,9 @@ class answer {
     return columns.read(*this);
   }
 
-  // Of a BEGIN: the transaction scope that it has opened.
+  // After a BEGIN: the transaction scope that it has opened.
   std::uint64_t scope = 0;
-  // Of a statement with several rows of parameters: the changes of all but the last one.
+  // After a statement with several rows of parameters: the changes of all rows but the last.
   std::int64_t changed_before = 0;
 
  private:

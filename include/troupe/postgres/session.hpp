@@ -158,7 +158,7 @@ class session {
               std::unique_ptr<request> what);
   void unlisten(const channel<notification>& reader);
 
-  // Of the COPY that is under way: the next part, its end, and its end without effect.
+  // For the COPY in progress: its next part, its end, and its end without effect.
   void copy_put(std::string text, promise<> asker);
   void copy_get(const channel<parts::copied>& reader);
   void copy_end(promise<answer> asker);

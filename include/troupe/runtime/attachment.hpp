@@ -17,9 +17,9 @@ class attachment {
   attachment() = default;
   attachment(const attachment&) = delete;
   attachment& operator=(const attachment&) = delete;
-  // At the end of the runtime, after the last of its actors.
+  // Called when the runtime ends, after its last actor.
   virtual ~attachment() = default;
-  // The pool has ended, and actors may still wait for things in this object.
+  // Called when the pool has ended, while actors may still wait for things in this object.
   virtual void close() noexcept = 0;
 };
 

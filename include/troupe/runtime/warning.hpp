@@ -24,7 +24,7 @@ enum class warning_kind : std::uint8_t {
   unanswered_ask,        // a turn, or a blocked thread, waits for an answer for too long
   wait_cycle,            // asks of actors wait for each other
   long_lock,             // a lock is held for too long, while calls wait for it
-  long_io,               // a connection that is made, or a write, takes too long
+  long_io,               // a connect or a write takes too long
   dead_letters,          // messages are sent to actors that have ended
   late_timers,           // timers expire long after their time
   blocking_pool_full,    // calls of blocking() wait for a thread
@@ -85,7 +85,8 @@ struct warning {
   std::uint64_t actor_id = 0;  // ref::id() of the actor that was seen last; 0: not known
   // since when it is active, and when it was last found
   std::chrono::steady_clock::time_point since, last;
-  // The longest time that a handler, a wait or a growth took; of other kinds, that it was active.
+  // The longest time that a handler, a wait or a growth took; for other kinds, the time that it was
+  // active.
   time_span longest{};
   // How often it was found: calls of the handler, mailboxes, asks, or checks. Handlers are timed by
   // samples, which makes the number of calls an estimate.
@@ -95,20 +96,20 @@ struct warning {
   std::string advice;   // a sentence about the remedy
 };
 
-// A warning is active for so long after it was last found.
+// How long a warning stays active after it was last found.
 inline constexpr std::chrono::seconds warning_lasts{10};
 
-// When a runtime that is observed warns. 0 of a member: it does not warn of that.
+// When an observed runtime warns. A member of 0 turns its warning off.
 struct warning_limits {
   // Time for which one handler, or one posted procedure, may hold its thread. Default 10 ms.
-  // A class that says `static constexpr bool may_block = true` is left out.
+  // Classes with `static constexpr bool may_block = true` are left out.
   time_span handler = std::chrono::milliseconds(10);
-  // Time for which a mailbox may grow, without being shorter in between. Default 10 s.
+  // Time for which a mailbox may grow without shrinking in between. Default 10 s.
   time_span mailbox = std::chrono::seconds(10);
   // Shorter mailboxes cause no warning. Default 100 messages.
   std::size_t mailbox_messages = 100;
   // Time for which the actors of a class, or the suspended calls of a handler, may grow in number
-  // without being fewer in between. Default 10 s.
+  // without a decrease in between. Default 10 s.
   time_span growth = std::chrono::seconds(10);
   // Fewer of them cause no warning. Default 1,000.
   std::size_t growth_least = 1000;
@@ -116,13 +117,13 @@ struct warning_limits {
   time_span ask = std::chrono::seconds(5);
   // Time for which a lock may be held while calls wait for it. Default 5 s.
   time_span lock = std::chrono::seconds(5);
-  // Time that a connection may take to be made, and a write to be taken. Default 5 s.
+  // Time that a connect or a write may take. Default 5 s.
   time_span io = std::chrono::seconds(5);
-  // Time that all but one in a hundred of a route's requests should take at most. Default 1 s.
+  // Time within which 99 of 100 requests of a route should be answered. Default 1 s.
   time_span request = std::chrono::seconds(1);
   // The same for a database's statement. Default 100 ms.
   time_span statement = std::chrono::milliseconds(100);
-  // How long after its time a timer may expire, but for one in a hundred. Default 20 ms.
+  // How long after its time a timer may expire, in 99 of 100 cases. Default 20 ms.
   time_span timer = std::chrono::milliseconds(20);
   // Whether failing handlers, dead letters, livelocks, exhausted pools, refused clients, exporters
   // without a collector and a refused membarrier are worth a warning. Default true.

@@ -99,7 +99,7 @@ class statement {
   // For a change: all its steps, then reset().
   void run();
 
-  // Of the row. Views live until the next step.
+  // The columns of the row. Views live until the next step.
   int columns() const noexcept;
   std::string_view name(int column) const;
   bool is_null(int column) const noexcept;

@@ -83,7 +83,7 @@ class async_promise final : public tasks::promise_base {
     return std::optional<T>(std::move(*static_cast<T*>(side.given)));
   }
 
-  // Of empty generators.
+  // The promise of empty generators.
   [[gnu::cold, gnu::noinline]] static async_promise& ended() noexcept {
     static async_promise one(std::true_type{});
     return one;

@@ -54,7 +54,7 @@ class running_tasks {
   running_tasks(async_generator<Awaitable>&& of, std::size_t most, bool ordered)
       : from_(std::move(of)), most_(most), ordered_(ordered) {}
   bool has_ended() const noexcept { return from_.has_ended() && running_ == 0; }
-  // There is a result that may be given: the first one, or any.
+  // Whether a result may be given: the first in order, or any.
   bool has_result() const noexcept {
     return ordered_ ? !order_.empty() && all_[order_.front()].is_done() : crowd_->any_ready();
   }
@@ -204,7 +204,7 @@ inline auto buffered(std::size_t most) {
     return detail::buffered(std::move(of), most, true);
   });
 }
-// The same, in the order in which they are done.
+// The same, but gives each result as soon as it is ready.
 inline auto buffered_unordered(std::size_t most) {
   check_count("buffered_unordered", most);
   return adaptor([most]<class T>(async_generator<T> of) {

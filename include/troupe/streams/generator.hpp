@@ -106,14 +106,14 @@ class generator_promise {
     return {all_of(std::ranges::begin(of.range), std::ranges::end(of.range))};
   }
 
-  // Of the root: runs on until there is a value, or the end.
+  // Caller: the root's promise. Resumes until there is a value, or the end.
   void resume_innermost() {
     value_ = nullptr;
     do {
       handle_of(*innermost_).resume();
     } while (value_ == nullptr && !handle_of(*this).done());
   }
-  // Of the root: destroys the generators within it, the innermost first.
+  // Caller: the root's promise. Destroys the generators within the root, the innermost first.
   void destroy_inner() noexcept {
     while (innermost_ != this) {
       generator_promise& inner = *innermost_;

@@ -1,9 +1,9 @@
 // Adaptors of streams that count or wait: chunks, throttle, debounce.
 //
 // All of them: Thread: the turns of the actor that takes the values. Order: as in the source. Time:
-// the runtime's, virtual under the simulated policy. A wait of theirs that a timer ends leaves the
-// source unchanged: no value is lost, whatever the source is. Errors: an exception from the source
-// comes out of next(), after the values that it gave before. Lifetime: they own their source.
+// the runtime's, virtual under the simulated policy. A wait that a timer of theirs ends leaves
+// the source unchanged: no value is lost, whatever the source is. Errors: an exception from the
+// source comes out of next(), after the values that it gave before. Lifetime: they own the source.
 #pragma once
 
 #include "troupe/base/language.hpp"
@@ -135,8 +135,8 @@ inline auto throttle(time_span span) {
       [span]<class T>(async_generator<T> of) { return detail::throttle(std::move(of), span); });
 }
 
-// Gives a value when no newer value has arrived for `span`: of values that arrive faster, the last
-// one. The others are dropped; the last value before the end is given.
+// Gives a value once no newer value has arrived for `span`, and drops the values before it. The
+// last value before the end of the source is given.
 inline auto debounce(time_span span) {
   return adaptor(
       [span]<class T>(async_generator<T> of) { return detail::debounce(std::move(of), span); });

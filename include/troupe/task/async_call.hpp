@@ -198,8 +198,8 @@ class async_call {
     ready_left_ = at->ready_units;
     starts_left_ = ready_units_of_threads;
   }
-  // Of a branch that begins: its first await, if that is ready, lets no others run, so that none of
-  // the branches behind it begins (when_any).
+  // For a branch that begins: if its first await is ready, it lets no others run, and therefore
+  // none of the branches behind it begins (when_any).
   void refill_at_start() noexcept {
     refill();
     ++ready_left_;

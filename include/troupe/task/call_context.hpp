@@ -50,7 +50,7 @@ call_context* trace_of(const call_context& context) noexcept;
 // timed_out or cancelled.
 std::exception_ptr context_error(const call_context& context) noexcept;
 
-// Of the span that was begun with this context, while it has not ended; otherwise they do nothing.
+// For the span that was begun with this context; after its end they do nothing.
 // They never fail: without memory something is missing in the span. `key` and a `const char*` are
 // literals. Thread: any.
 bool is_in_span(const call_context& one, span_kind of) noexcept;
@@ -171,7 +171,7 @@ class inside_span {
 
 namespace troupe::this_call {
 
-// Of the handler, task, lazy or blocking function that calls them. Thread: any; where no call runs
+// For the handler, task, lazy or blocking function that calls them. Thread: any; where no call runs
 // there is no limit. Cost: some ns; stop_token takes a lock.
 //
 // The time that is left until the nearest deadline of the with_deadline calls around it; the

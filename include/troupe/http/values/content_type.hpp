@@ -42,7 +42,8 @@ class content_type {
   }
   constexpr ~content_type() { delete[] copy_; }
 
-  // Of a text that lives as long as the program, such as an entry of a table. Nothing is copied.
+  // The type in a text that lives as long as the program, such as an entry of a table. Nothing is
+  // copied.
   // Throws usage_error for a control byte.
   static content_type of_table(std::string_view text);
 

@@ -19,8 +19,8 @@ namespace troupe::service {
 //     troupe::service::ready();
 void ready() noexcept;
 
-// The service reads its configuration again, or starts its successor; ready() says that it is done.
-// The service ends. Only systemd is notified. As ready().
+// reloading(): the service reads its configuration again, or starts its successor, until ready().
+// stopping(): the service ends. Both notify only systemd. Thread, blocking and errors as ready().
 void reloading() noexcept;
 void stopping() noexcept;
 

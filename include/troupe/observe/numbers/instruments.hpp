@@ -35,7 +35,7 @@ inline constexpr std::size_t series_max_default = 1'000;
 struct instrument_options {
   std::vector<std::string> labels = {};  // their names, at most 8: they distinguish series
   std::size_t series_max = series_max_default;
-  // Of a histogram: the greatest value of each bucket, rising, 1 to 31 of them. Empty: 14 bounds
+  // For a histogram: the greatest value of each bucket, rising, 1 to 31 of them. Empty: 14 bounds
   // from 0.5 ms to 10 s.
   std::vector<double> bounds = {};
 };
