@@ -36,9 +36,9 @@ struct thread_end {
     ended = true;
     const std::unique_ptr<kept_of_thread> all(std::exchange(kept, nullptr));
     if (all == nullptr) return;
-    for (kept_frames& of : *all) {
-      while (memory::free_block* const frame = of.first) {
-        of.first = frame->next;
+    for (kept_frames& frames : *all) {
+      while (memory::free_block* const frame = frames.first) {
+        frames.first = frame->next;
         ::operator delete(frame);
       }
     }
@@ -64,10 +64,10 @@ TROUPE_NOINLINE void* allocate_large(std::size_t bytes) {
   if (!is_kept(bytes)) return ::operator new(bytes);
   if (kept == nullptr || (*kept)[class_of(bytes)].first == nullptr)
     return ::operator new(memory::block_bytes_max + (class_of(bytes) + 1) * step_bytes);
-  kept_frames& of = (*kept)[class_of(bytes)];
-  memory::free_block* const frame = of.first;
-  of.first = frame->next;
-  --of.count;
+  kept_frames& frames = (*kept)[class_of(bytes)];
+  memory::free_block* const frame = frames.first;
+  frames.first = frame->next;
+  --frames.count;
   return frame;
 }
 
@@ -75,9 +75,9 @@ TROUPE_NOINLINE void deallocate_large(void* frame, std::size_t bytes) noexcept {
   if (!is_kept(bytes) || (kept == nullptr && !make_kept()) ||
       (*kept)[class_of(bytes)].count == kept_most)
     return ::operator delete(frame);
-  kept_frames& of = (*kept)[class_of(bytes)];
-  of.first = ::new (frame) memory::free_block{of.first};
-  ++of.count;
+  kept_frames& frames = (*kept)[class_of(bytes)];
+  frames.first = ::new (frame) memory::free_block{frames.first};
+  ++frames.count;
 }
 
 #else

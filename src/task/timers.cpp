@@ -20,55 +20,55 @@ void timers::shut_down() {
   if (thread_.joinable()) thread_.join();
 }
 
-void timers::arm(timer& one, std::int64_t due_ns) {
+void timers::arm(timer& entry, std::int64_t due_ns) {
   auto lock = turns_.enter(mutex_);
   if (has_thread_ && !thread_.joinable() && !ending_)
     thread_ = std::thread([this] { keep_time(); });
-  one.due_tick = wheel::tick_of(due_ns);
+  entry.due_tick = wheel::tick_of(due_ns);
   // A wheel that has been empty for long has not been advanced: catch up first.
   if (wheel_.empty()) wheel_.advance(now_ns() / wheel::tick_ns);
-  wheel_.insert(one);
-  count(one, &source_count::armed);
-  if (!one.weak && armed_++ == 0) runtime_.hold();
-  if (one.due_tick >= sleeps_until_) return;  // or the thread is awake, and will look
-  sleeps_until_ = 0;                          // one notification is enough
+  wheel_.insert(entry);
+  count(entry, &source_count::armed);
+  if (!entry.weak && armed_++ == 0) runtime_.hold();
+  if (entry.due_tick >= sleeps_until_) return;  // or the thread is awake, and will look
+  sleeps_until_ = 0;                            // one notification is enough
   lock.unlock();
   changed_.notify_one();
 }
 
-bool timers::remove(timer& one) noexcept {
-  if (one.is != timer::state::armed && one.is != timer::state::due) return false;
-  wheel_.remove(one);
-  count(one, &source_count::cancelled);
-  if (!one.weak && --armed_ == 0) runtime_.release();
+bool timers::remove(timer& entry) noexcept {
+  if (entry.is != timer::state::armed && entry.is != timer::state::due) return false;
+  wheel_.remove(entry);
+  count(entry, &source_count::cancelled);
+  if (!entry.weak && --armed_ == 0) runtime_.release();
   return true;
 }
 
-bool timers::take_back(timer& one) noexcept {
+bool timers::take_back(timer& entry) noexcept {
   const auto lock = turns_.enter(mutex_);
-  return remove(one);
+  return remove(entry);
 }
 
-bool timers::cancel(timer& one) noexcept {
+bool timers::cancel(timer& entry) noexcept {
   auto lock = turns_.enter(mutex_);
-  if (remove(one)) return true;
-  changed_.wait(lock, [&] { return expiring_ != &one; });
+  if (remove(entry)) return true;
+  changed_.wait(lock, [&] { return expiring_ != &entry; });
   return false;
 }
 
 // The timer's function runs outside of the lock.
-void timers::expire_one(timer& one, std::unique_lock<std::mutex>& lock) {
-  expiring_ = &one;
-  const bool weak = one.weak;
-  count(one, &source_count::expired);
+void timers::expire_one(timer& entry, std::unique_lock<std::mutex>& lock) {
+  expiring_ = &entry;
+  const bool weak = entry.weak;
+  count(entry, &source_count::expired);
   if (counts_sources_) [[unlikely]] {
     const std::int64_t late_ns =
-        std::max<std::int64_t>(now_ns() - one.due_tick * wheel::tick_ns, 0);
+        std::max<std::int64_t>(now_ns() - entry.due_tick * wheel::tick_ns, 0);
     late_ns_.add(observe::value_counts::bucket_of(static_cast<std::uint64_t>(late_ns)), 1);
   }
   lock.unlock();
   observe::trace(observe::event::timer, nullptr);
-  one.expired(one);
+  entry.expired(entry);
   lock = turns_.enter(mutex_);
   expiring_ = nullptr;
   changed_.notify_all();
@@ -77,12 +77,12 @@ void timers::expire_one(timer& one, std::unique_lock<std::mutex>& lock) {
 }
 
 void timers::expire_due(std::unique_lock<std::mutex>& lock) {
-  while (timer* one = wheel_.take_due()) expire_one(*one, lock);
+  while (timer* entry = wheel_.take_due()) expire_one(*entry, lock);
 }
 
 void timers::expire_all() {
   std::unique_lock lock(mutex_);
-  while (timer* one = wheel_.take_any()) expire_one(*one, lock);
+  while (timer* entry = wheel_.take_any()) expire_one(*entry, lock);
 }
 
 void timers::keep_time() {
@@ -137,8 +137,8 @@ void timers::expire() {
   expire_due(lock);
 }
 
-void arm(timers& clock, timer& one, std::int64_t due_ns) { clock.arm(one, due_ns); }
-bool cancel(timers& clock, timer& one) noexcept { return clock.cancel(one); }
+void arm(timers& clock, timer& entry, std::int64_t due_ns) { clock.arm(entry, due_ns); }
+bool cancel(timers& clock, timer& entry) noexcept { return clock.cancel(entry); }
 std::int64_t now_ns(const timers& clock) noexcept { return clock.now_ns(); }
 
 std::int64_t due_in(const timers& clock, std::chrono::nanoseconds span) noexcept {
@@ -147,15 +147,15 @@ std::int64_t due_in(const timers& clock, std::chrono::nanoseconds span) noexcept
   return span.count() > timers::last_ns - now ? std::max(timers::last_ns, now) : now + span.count();
 }
 
-bool sleep_suspension::suspend(coroutine& who) {
-  async_call& in = *who.call;
-  if (in.cancelled) {
+bool sleep_suspension::suspend(coroutine& sleeper) {
+  async_call& call = *sleeper.call;
+  if (call.cancelled) {
     ended = outcome::cancelled;
     return false;
   }
-  this->waiter = &who;
-  arm(*in.at->clock, *this, due_in(*in.at->clock, std::chrono::nanoseconds(due_tick)));
-  enlist(who);  // if the sleep is over already, this turn still ends before the task resumes
+  this->waiter = &sleeper;
+  arm(*call.at->clock, *this, due_in(*call.at->clock, std::chrono::nanoseconds(due_tick)));
+  enlist(sleeper);  // if the sleep is over already, this turn still ends before the task resumes
   return true;
 }
 

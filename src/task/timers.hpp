@@ -30,22 +30,22 @@ class timers {
       INT64_MAX - std::chrono::nanoseconds(std::chrono::hours(24)).count();
 
   // While a strong timer is armed they hold the runtime.
-  timers(sched::runtime_host& of, bool has_thread) noexcept
-      : runtime_(of), has_thread_(has_thread) {}
+  timers(sched::runtime_host& host, bool has_thread) noexcept
+      : runtime_(host), has_thread_(has_thread) {}
   ~timers();
   void shut_down();
 
-  void arm(timer& one, std::int64_t due_ns);
-  bool cancel(timer& one) noexcept;
+  void arm(timer& entry, std::int64_t due_ns);
+  bool cancel(timer& entry) noexcept;
   // As cancel, but does not wait for the timer's function to return: for a timer that keeps itself
   // alive.
-  bool take_back(timer& one) noexcept;
+  bool take_back(timer& entry) noexcept;
   // Runs `change` inside the lock if the timer is armed, and so has not begun to expire: what the
   // timer wakes later sees what `change` did.
   template <class Change>
-  bool while_armed(const timer& one, Change change) {
+  bool while_armed(const timer& entry, Change change) {
     const auto lock = turns_.enter(mutex_);
-    if (one.is != timer::state::armed) return false;
+    if (entry.is != timer::state::armed) return false;
     change();
     return true;
   }
@@ -72,10 +72,10 @@ class timers {
   timer_list take_back_all(Are are) {
     std::lock_guard lock(mutex_);
     timer_list taken;
-    wheel_.for_each([&](timer& one) {
-      if (!are(one)) return true;
-      remove(one);
-      taken.push_front(one);
+    wheel_.for_each([&](timer& entry) {
+      if (!are(entry)) return true;
+      remove(entry);
+      taken.push_front(entry);
       return true;
     });
     return taken;
@@ -114,12 +114,12 @@ class timers {
 
  private:
   friend struct debugger_view;  // src/runtime/debugger_table.cpp
-  bool remove(timer& one) noexcept;
+  bool remove(timer& entry) noexcept;
   bool is_thread_due() const noexcept;
   void let_in(bool is_due) const noexcept;
   void keep_time();
   void expire_due(std::unique_lock<std::mutex>& lock);
-  void expire_one(timer& one, std::unique_lock<std::mutex>& lock);
+  void expire_one(timer& entry, std::unique_lock<std::mutex>& lock);
 
   sched::runtime_host& runtime_;
   const bool has_thread_;
@@ -131,9 +131,9 @@ class timers {
   bool counts_sources_ = false;
   source_counts by_source_{};
   observe::value_counts late_ns_;
-  void count(const timer& one, std::uint64_t source_count::*what) noexcept {
+  void count(const timer& entry, std::uint64_t source_count::*what) noexcept {
     if (counts_sources_) [[unlikely]]
-      ++(by_source_[static_cast<std::size_t>(one.source)].*what);
+      ++(by_source_[static_cast<std::size_t>(entry.source)].*what);
   }
   // a tick; until then the thread sleeps unless it is notified. 0: the thread is awake
   std::int64_t sleeps_until_ = 0;

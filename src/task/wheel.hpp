@@ -36,16 +36,16 @@ class wheel {
     return due_ns <= 0 ? 0 : due_ns / tick_ns + (due_ns % tick_ns != 0 ? 1 : 0);
   }
 
-  void insert(timer& one) noexcept {
-    one.is = timer::state::armed;
+  void insert(timer& entry) noexcept {
+    entry.is = timer::state::armed;
     ++count_;
-    put(one);
+    put(entry);
   }
 
-  void remove(timer& one) noexcept {
+  void remove(timer& entry) noexcept {
     --count_;
-    take_out(one);
-    one.is = timer::state::idle;
+    take_out(entry);
+    entry.is = timer::state::idle;
   }
 
   // When advance() has something to do next; `never` when no timer is armed. May come before any
@@ -92,9 +92,9 @@ class wheel {
   bool walk(std::size_t most, Look look) {
     while (walk_next_ != nullptr || leave_slot()) {
       if (most-- == 0) return true;
-      timer& one = *walk_next_;
-      walk_next_ = timer_list::next(one);
-      look(one);
+      timer& entry = *walk_next_;
+      walk_next_ = timer_list::next(entry);
+      look(entry);
     }
     return false;
   }
@@ -114,9 +114,9 @@ class wheel {
   template <class Look>
   static bool for_each_of(const timer_list& list, Look& look) {
     for (timer* next = list.first(); next != nullptr;) {
-      timer& one = *next;
-      next = timer_list::next(one);
-      if (!look(one)) return false;
+      timer& entry = *next;
+      next = timer_list::next(entry);
+      if (!look(entry)) return false;
     }
     return true;
   }
@@ -124,37 +124,37 @@ class wheel {
   static constexpr unsigned levels = 8, slot_bits = 6, slots = 1u << slot_bits;
   static constexpr std::uint16_t due_slot = levels * slots;
 
-  timer& take(timer& one) noexcept {
+  timer& take(timer& entry) noexcept {
     --count_;
-    take_out(one);
-    one.is = timer::state::fired;
-    return one;
+    take_out(entry);
+    entry.is = timer::state::fired;
+    return entry;
   }
 
   static unsigned shift_of(unsigned level) noexcept { return level * slot_bits; }
 
-  void put(timer& one) noexcept {
-    if (one.due_tick <= now_) return put_due(one);
-    const auto differ = static_cast<std::uint64_t>(one.due_tick ^ now_);
+  void put(timer& entry) noexcept {
+    if (entry.due_tick <= now_) return put_due(entry);
+    const auto differ = static_cast<std::uint64_t>(entry.due_tick ^ now_);
     const auto level = static_cast<unsigned>(63 - std::countl_zero(differ)) / slot_bits;
-    const auto slot = static_cast<unsigned>(one.due_tick >> shift_of(level)) & (slots - 1);
+    const auto slot = static_cast<unsigned>(entry.due_tick >> shift_of(level)) & (slots - 1);
     filled_[level] |= std::uint64_t{1} << slot;
-    one.slot = static_cast<std::uint16_t>(level * slots + slot);
-    slots_[one.slot].push_front(one);
+    entry.slot = static_cast<std::uint16_t>(level * slots + slot);
+    slots_[entry.slot].push_front(entry);
   }
 
-  void put_due(timer& one) noexcept {
-    one.is = timer::state::due;
-    one.slot = due_slot;
-    due_.push_back(one);
+  void put_due(timer& entry) noexcept {
+    entry.is = timer::state::due;
+    entry.slot = due_slot;
+    due_.push_back(entry);
   }
 
-  void take_out(timer& one) noexcept {
-    if (walk_next_ == &one) walk_next_ = timer_list::next(one);  // T3
-    if (one.slot == due_slot) return due_.remove(one);
-    timer_list& from = slots_[one.slot];
-    from.remove(one);
-    if (from.empty()) filled_[one.slot / slots] &= ~(std::uint64_t{1} << (one.slot % slots));
+  void take_out(timer& entry) noexcept {
+    if (walk_next_ == &entry) walk_next_ = timer_list::next(entry);  // T3
+    if (entry.slot == due_slot) return due_.remove(entry);
+    timer_list& from = slots_[entry.slot];
+    from.remove(entry);
+    if (from.empty()) filled_[entry.slot / slots] &= ~(std::uint64_t{1} << (entry.slot % slots));
   }
 
   std::int64_t next_tick_of(unsigned level) const noexcept {
@@ -182,9 +182,9 @@ class wheel {
       timer_list moves(std::move(slots_[level * slots + slot]));
       if (walk_slot_ == level * slots + slot) walk_next_ = nullptr;  // T3: found in a later slot
       for (timer* next = moves.first(); next != nullptr;) {
-        timer& one = *next;
-        next = timer_list::next(one);
-        put(one);  // links it anew
+        timer& entry = *next;
+        next = timer_list::next(entry);
+        put(entry);  // links it anew
       }
     }
   }

@@ -40,18 +40,18 @@ std::string type_of(const std::exception_ptr& what) {
   const std::type_info* const type = type_in(what);
   if (type == nullptr) return "unknown";
   char* const name = abi::__cxa_demangle(type->name(), nullptr, nullptr, nullptr);
-  std::string made = name == nullptr ? type->name() : name;
+  std::string text = name == nullptr ? type->name() : name;
   std::free(name);
-  return made;
+  return text;
 }
 
 // For the exemplars of histograms.
-bool read_trace(observe::exemplar& to) noexcept {
-  const std::optional<trace_context> here = this_call::trace();
-  if (!here || !here->sampled) return false;
-  to.trace_id = here->trace_id;
-  to.span_id = here->span_id;
-  to.unix_ns = wall_now_ns();
+bool read_trace(observe::exemplar& example) noexcept {
+  const std::optional<trace_context> trace = this_call::trace();
+  if (!trace || !trace->sampled) return false;
+  example.trace_id = trace->trace_id;
+  example.span_id = trace->span_id;
+  example.unix_ns = wall_now_ns();
   return true;
 }
 
