@@ -89,7 +89,7 @@ std::string text_of(const std::exception_ptr& what) {
 
 }  // namespace
 
-void add_field(line& to, const field& one) { to.add(one); }
+void add_field(line& to, const field& added) { to.add(added); }
 
 // A cut inside a character leaves bytes that are no UTF-8, which JSON's writer replaces.
 void line::add_text(std::string_view text) {
@@ -130,26 +130,26 @@ void line::add_member(std::string_view name, std::string_view value) {
   add_text(value);
 }
 
-void line::begin(level of, std::string_view logger, std::string_view text) {
+void line::begin(level severity, std::string_view logger, std::string_view text) {
   text_.reserve(256 + text.size());
   ::timespec now{};
   ::clock_gettime(CLOCK_REALTIME, &now);
   if (kept_ != nullptr) {
     kept_->unix_ns = unix_ns_of(now);
-    kept_->severity = of;
+    kept_->severity = severity;
     kept_->text = cut(text);
   }
   if (as_ == form::json) {
     text_ += "{\"time\":\"";
     add_time(text_, now);
-    ((text_ += "\",\"level\":\"") += name_of(of)) += '"';
+    ((text_ += "\",\"level\":\"") += name_of(severity)) += '"';
     if (!logger.empty()) add_member("logger", logger);
     add_member("text", text);
     return;
   }
   add_time(text_, now);
-  (text_ += ' ') += name_of(of);
-  text_.append(8 - name_of(of).size(), ' ');
+  (text_ += ' ') += name_of(severity);
+  text_.append(8 - name_of(severity).size(), ' ');
   if (!logger.empty()) {
     add_plain(logger);
     text_ += ": ";
@@ -177,27 +177,27 @@ void line::add_duration(double seconds) {
   (text_ += digits.data()) += unit;
 }
 
-void line::add_value(const field& one) {
-  switch (one.kind_) {
+void line::add_value(const field& shown) {
+  switch (shown.kind_) {
     case field::kind::integer:
-      return add_digits(text_, one.value_.integer);
+      return add_digits(text_, shown.value_.integer);
     case field::kind::natural:
-      return add_digits(text_, one.value_.natural);
+      return add_digits(text_, shown.value_.natural);
     case field::kind::truth:
-      text_ += one.value_.truth ? "true" : "false";
+      text_ += shown.value_.truth ? "true" : "false";
       return;
     case field::kind::real:
-      return add_number(one.value_.real);
+      return add_number(shown.value_.real);
     case field::kind::text:
-      return add_text({one.value_.text.data, one.value_.text.size});
+      return add_text({shown.value_.text.data, shown.value_.text.size});
     case field::kind::duration:
-      return add_duration(one.value_.real);
+      return add_duration(shown.value_.real);
     case field::kind::exception:
-      return add_text(static_cast<const std::exception*>(one.value_.object)->what());
+      return add_text(static_cast<const std::exception*>(shown.value_.object)->what());
     case field::kind::exception_ptr:
-      return add_text(text_of(*static_cast<const std::exception_ptr*>(one.value_.object)));
+      return add_text(text_of(*static_cast<const std::exception_ptr*>(shown.value_.object)));
     case field::kind::error_code:
-      return add_text(static_cast<const std::error_code*>(one.value_.object)->message());
+      return add_text(static_cast<const std::error_code*>(shown.value_.object)->message());
     case field::kind::made:
       return;
   }
@@ -235,25 +235,25 @@ void line::keep(const field& given) {
 }
 
 // A callable that throws gives the text of its exception.
-void line::add(const field& one) {
-  if (one.kind_ == field::kind::made) {
+void line::add(const field& added) {
+  if (added.kind_ == field::kind::made) {
     const std::size_t before = text_.size();
     const bool had_fields = has_fields_;
     const std::size_t kept_before = kept_ == nullptr ? 0 : kept_->fields.size();
     try {
-      return one.value_.made.add(one.value_.made.make, one.name_, *this);
+      return added.value_.made.add(added.value_.made.make, added.name_, *this);
     } catch (...) {
       text_.resize(before);
       has_fields_ = had_fields;
       if (kept_ != nullptr) kept_->fields.resize(kept_before);
-      return add(field(one.name_, std::current_exception()));
+      return add(field(added.name_, std::current_exception()));
     }
   }
   if (as_ == form::json && !has_fields_) text_ += ",\"fields\":{";
   has_fields_ = true;
-  if (kept_ != nullptr) keep(one);
-  add_name(one.name_);
-  add_value(one);
+  if (kept_ != nullptr) keep(added);
+  add_name(added.name_);
+  add_value(added);
 }
 
 void line::end() {

@@ -27,16 +27,16 @@ std::mutex& registry_mutex() {
 // Under the mutex. A state is made for a name without one.
 logger_state& find(std::string_view name) {
   if (name.empty()) return root_state;
-  for (logger_state* one = root_state.next; one != nullptr; one = one->next) {
-    if (one->name == name) return *one;
+  for (logger_state* logger = root_state.next; logger != nullptr; logger = logger->next) {
+    if (logger->name == name) return *logger;
   }
   // order: relaxed  guarded by the mutex
-  auto& made =
+  auto& added =
       *new logger_state(static_cast<level>(root_state.least.load(std::memory_order_relaxed)));
-  made.name = *new std::string(name);
-  made.next = root_state.next;
-  root_state.next = &made;
-  return made;
+  added.name = *new std::string(name);
+  added.next = root_state.next;
+  root_state.next = &added;
+  return added;
 }
 
 }  // namespace
@@ -64,23 +64,23 @@ void set_level(level least) { set_level({}, least); }
 void set_level(std::string_view name, level least) {
   const auto number = static_cast<std::uint8_t>(least);
   std::lock_guard lock(registry_mutex());
-  logger_state& of = find(name);
+  logger_state& chosen = find(name);
   // order: relaxed (both)  a thread may see it a little late
-  of.least.store(number, std::memory_order_relaxed);
-  of.has_own = true;
-  if (&of != &root_state) return;
-  for (logger_state* one = root_state.next; one != nullptr; one = one->next) {
-    if (!one->has_own) one->least.store(number, std::memory_order_relaxed);
+  chosen.least.store(number, std::memory_order_relaxed);
+  chosen.has_own = true;
+  if (&chosen != &root_state) return;
+  for (logger_state* logger = root_state.next; logger != nullptr; logger = logger->next) {
+    if (!logger->has_own) logger->least.store(number, std::memory_order_relaxed);
   }
 }
 
 std::vector<named_level> levels() {
   std::lock_guard lock(registry_mutex());
   std::vector<named_level> all;
-  for (const logger_state* one = &root_state; one != nullptr; one = one->next) {
+  for (const logger_state* logger = &root_state; logger != nullptr; logger = logger->next) {
     // order: relaxed  guarded by the mutex
-    all.push_back(
-        {std::string(one->name), static_cast<level>(one->least.load(std::memory_order_relaxed))});
+    all.push_back({std::string(logger->name),
+                   static_cast<level>(logger->least.load(std::memory_order_relaxed))});
   }
   return all;
 }
@@ -105,17 +105,17 @@ std::unique_ptr<record> record_to_keep(const logger_state& by) noexcept {
 TROUPE_NOINLINE void write(const logger_state& by, level of, std::string_view text,
                            fields with) noexcept {
   base::make_crash_stack();  // so that the buffer is written though this thread's stack is used up
-  writer& to = writer::get();
+  writer& destination = writer::get();
   std::unique_ptr<record> kept = record_to_keep(by);
   try {
-    line made(to.form_now(), kept.get());
-    made.begin(of, by.name, text);
-    for (const field& one : with) made.add(one);
-    made.end();
-    to.add(made.text());
+    line text_line(destination.form_now(), kept.get());
+    text_line.begin(of, by.name, text);
+    for (const field& extra : with) text_line.add(extra);
+    text_line.end();
+    destination.add(text_line.text());
     if (kept != nullptr) kept_lines.put(std::move(kept));
   } catch (...) {
-    to.drop();
+    destination.drop();
     if (kept != nullptr) kept_lines.drop();
   }
 }

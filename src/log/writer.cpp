@@ -57,21 +57,21 @@ constinit base::side_channel log_file("the log's file"), log_lines("the log");
 // Takes output_mutex_ from the writing thread, which gives it up soon.
 class writer::output_lock {
  public:
-  explicit output_lock(writer& of) noexcept : of_(of) {
-    of_.waiters_.fetch_add(1, std::memory_order_relaxed);  // order: relaxed  a request
-    of_.output_mutex_.lock();
-    of_.waiters_.fetch_sub(1, std::memory_order_relaxed);  // order: relaxed  a request
-    of_.patience_end_ns_ = base::now_ns() + end_limit_ns;
+  explicit output_lock(writer& owner) noexcept : owner_(owner) {
+    owner_.waiters_.fetch_add(1, std::memory_order_relaxed);  // order: relaxed  a request
+    owner_.output_mutex_.lock();
+    owner_.waiters_.fetch_sub(1, std::memory_order_relaxed);  // order: relaxed  a request
+    owner_.patience_end_ns_ = base::now_ns() + end_limit_ns;
   }
   output_lock(const output_lock&) = delete;
   output_lock& operator=(const output_lock&) = delete;
   ~output_lock() {
-    of_.patience_end_ns_ = 0;
-    of_.output_mutex_.unlock();
+    owner_.patience_end_ns_ = 0;
+    owner_.output_mutex_.unlock();
   }
 
  private:
-  writer& of_;
+  writer& owner_;
 };
 
 writer& writer::get() noexcept {
@@ -80,7 +80,7 @@ writer& writer::get() noexcept {
 }
 
 writer::writer() : is_regular_(is_regular(STDERR_FILENO)) {
-  for (buffer& one : buffers_) one.bytes.reset(new char[buffer_bytes]);
+  for (buffer& empty : buffers_) empty.bytes.reset(new char[buffer_bytes]);
 }
 
 // Under buffer_mutex_.
@@ -117,7 +117,7 @@ void writer::start() {
 void writer::after_fork() noexcept {
   ended_ = true;
   // order: relaxed (both)  the child has one thread
-  for (buffer& one : buffers_) one.used.store(0, std::memory_order_relaxed);
+  for (buffer& emptied : buffers_) emptied.used.store(0, std::memory_order_relaxed);
   buffer_mutex_.unlock();
   output_mutex_.unlock();
 }
@@ -140,12 +140,12 @@ void writer::add(std::string_view line) noexcept {
     std::lock_guard lock(buffer_mutex_);
     if (!started_) start();
     // order: relaxed (all)  guarded by the mutex
-    buffer& to = buffers_[filled_.load(std::memory_order_relaxed)];
-    const std::size_t used = to.used.load(std::memory_order_relaxed);
+    buffer& filled = buffers_[filled_.load(std::memory_order_relaxed)];
+    const std::size_t used = filled.used.load(std::memory_order_relaxed);
     if (line.size() > buffer_bytes - used) return drop();
-    std::memcpy(to.bytes.get() + used, line.data(), line.size());
+    std::memcpy(filled.bytes.get() + used, line.data(), line.size());
     // order: release  the line is whole (L3); pairs with write_in_signal/acquire
-    to.used.store(used + line.size(), std::memory_order_release);
+    filled.used.store(used + line.size(), std::memory_order_release);
     const std::size_t half = buffer_bytes / 2;
     wakes = used == 0 || (used < half && used + line.size() >= half);
     is_last = ended_;
@@ -238,13 +238,14 @@ bool writer::write_buffer(buffer& full) noexcept {
 void writer::tell_dropped() noexcept try {
   const std::uint64_t now = count().dropped;
   if (now == dropped_told_) return;
-  line made(form_now());
-  made.begin(level::warning, "log", "lines were dropped");
-  made.add(field("dropped", now - dropped_told_));
-  made.end();
+  line warning(form_now());
+  warning.begin(level::warning, "log", "lines were dropped");
+  warning.add(field("dropped", now - dropped_told_));
+  warning.end();
   std::atomic<std::size_t> written{0};
   dropped_told_ = now;
-  if (write_lines(made.text().data(), made.text().size(), written) != end_of_write::whole) drop();
+  if (write_lines(warning.text().data(), warning.text().size(), written) != end_of_write::whole)
+    drop();
 } catch (const std::bad_alloc&) {  // it is told later
 }
 
@@ -364,16 +365,17 @@ void writer::write_in_signal() noexcept {
   // order: acquire (all)  pairs with add/release, write_lines/release and drain/release
   const unsigned filled = filled_.load(std::memory_order_acquire);
   for (const unsigned which : {1 - filled, filled}) {
-    const buffer& one = buffers_[which];
+    const buffer& written_out = buffers_[which];
     // In this order: `written` goes back to zero after `used`.
-    std::size_t done = one.written.load(std::memory_order_acquire);
-    const std::size_t used = one.used.load(std::memory_order_acquire);
+    std::size_t done = written_out.written.load(std::memory_order_acquire);
+    const std::size_t used = written_out.used.load(std::memory_order_acquire);
     while (done < used) {
       // order: relaxed  changes only when the file is opened anew
       const int file = file_.load(std::memory_order_relaxed);
       ::pollfd ready{file, POLLOUT, 0};
       if (::poll(&ready, 1, naps_max) == 0) return;
-      const auto took = ::write(file, one.bytes.get() + done, std::min(piece_bytes, used - done));
+      const auto took =
+          ::write(file, written_out.bytes.get() + done, std::min(piece_bytes, used - done));
       if (took < 0 && errno != EINTR && errno != EAGAIN) return;
       if (took > 0) done += static_cast<std::size_t>(took);
     }

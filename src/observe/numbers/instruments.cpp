@@ -45,7 +45,7 @@ class instrument {
     bool operator==(const declaration&) const = default;
   };
 
-  explicit instrument(declaration one) : is_(std::move(one)) {}
+  explicit instrument(declaration declared) : is_(std::move(declared)) {}
   const declaration& is() const noexcept { return is_; }
 
   template <class Series>
@@ -65,21 +65,23 @@ class instrument {
 
   std::uint64_t overflowed() const noexcept { return overflowed_.get(); }
   number_rows rows() const {
-    number_rows made;
-    made.prefix = is_.metric;
-    made.labels = is_.labels;
-    made.numbers.push_back({is_.metric, is_.metric, is_.kind, unit(), is_.help});
+    number_rows rows;
+    rows.prefix = is_.metric;
+    rows.labels = is_.labels;
+    rows.numbers.push_back({is_.metric, is_.metric, is_.kind, unit(), is_.help});
     std::lock_guard held(mutex_);
-    for (const auto& [values, one] : series_) {
-      table_row row{values, {std::visit([](const auto& of) { return value_of_series(*of); }, one)}};
+    for (const auto& [values, series] : series_) {
+      table_row row{
+          values,
+          {std::visit([](const auto& counted) { return value_of_series(*counted); }, series)}};
       // Calls without labels are those with empty ones; they are shown if there were any.
       if (values.size() != is_.labels.size()) {
         if (is_zero(row.values.front())) continue;
         row.labels.resize(is_.labels.size());
       }
-      made.rows.push_back(std::move(row));
+      rows.rows.push_back(std::move(row));
     }
-    return made;
+    return rows;
   }
 
  private:
@@ -94,7 +96,7 @@ class instrument {
       return std::make_unique<Series>();
     }
   }
-  static number_value value_of_series(const auto& of) { return of.get(); }
+  static number_value value_of_series(const auto& series) { return series.get(); }
   static bool is_zero(const number_value& value) {
     if (const auto* const spread = std::get_if<distribution>(&value)) return spread->count() == 0;
     const auto* const real = std::get_if<double>(&value);
@@ -139,7 +141,7 @@ bool is_name(std::string_view text) noexcept {
          std::ranges::all_of(text, [&](char c) { return is_letter(c) || (c >= '0' && c <= '9'); });
 }
 
-void check(std::string_view name, const instrument::declaration& one) {
+void check(std::string_view name, const instrument::declaration& declared) {
   if (!is_name(name))
     refuse(name, "a name has small letters, digits and '_', and no digit in front");
   for (const std::string_view taken : {"troupe_", "process_"}) {
@@ -148,49 +150,51 @@ void check(std::string_view name, const instrument::declaration& one) {
   for (const std::string_view end : {"_total", "_count", "_sum", "_bucket"}) {
     if (name.ends_with(end)) refuse(name, "leave the end out: the form of the metric adds it");
   }
-  if (one.help.empty()) refuse(name, "it has no help text");
-  if (one.labels.size() > labels_max) refuse(name, "it has more than 8 labels");
-  for (const std::string& label : one.labels) {
+  if (declared.help.empty()) refuse(name, "it has no help text");
+  if (declared.labels.size() > labels_max) refuse(name, "it has more than 8 labels");
+  for (const std::string& label : declared.labels) {
     if (!is_name(label) || label.starts_with("__") || label == "le")
       refuse(name, "\"" + label + "\" is no name of a label");
-    if (std::ranges::count(one.labels, label) > 1) refuse(name, "a label is named twice");
+    if (std::ranges::count(declared.labels, label) > 1) refuse(name, "a label is named twice");
   }
-  if (one.series_max == 0) refuse(name, "series_max is 0");
-  if (one.bounds.size() > sharded_histogram::bounds_max) refuse(name, "it has more than 31 bounds");
-  if (!std::ranges::is_sorted(one.bounds, std::ranges::less_equal{}) ||
-      !std::ranges::all_of(one.bounds, [](double bound) { return std::isfinite(bound); }))
+  if (declared.series_max == 0) refuse(name, "series_max is 0");
+  if (declared.bounds.size() > sharded_histogram::bounds_max)
+    refuse(name, "it has more than 31 bounds");
+  if (!std::ranges::is_sorted(declared.bounds, std::ranges::less_equal{}) ||
+      !std::ranges::all_of(declared.bounds, [](double bound) { return std::isfinite(bound); }))
     refuse(name, "the bounds do not rise");
 }
 
 std::shared_ptr<instrument> make(std::string name, std::string help, number_kind kind,
                                  instrument_options chosen) {
-  instrument::declaration one{name,
-                              std::move(help),
-                              kind,
-                              std::move(chosen.labels),
-                              std::move(chosen.bounds),
-                              chosen.series_max};
-  if (kind == number_kind::histogram && one.bounds.empty())
-    one.bounds.assign(default_bounds.begin(), default_bounds.end());
-  check(name, one);
-  if (kind == number_kind::counter) one.metric += "_total";
+  instrument::declaration declared{name,
+                                   std::move(help),
+                                   kind,
+                                   std::move(chosen.labels),
+                                   std::move(chosen.bounds),
+                                   chosen.series_max};
+  if (kind == number_kind::histogram && declared.bounds.empty())
+    declared.bounds.assign(default_bounds.begin(), default_bounds.end());
+  check(name, declared);
+  if (kind == number_kind::counter) declared.metric += "_total";
   registry& known = registry::get();
   std::lock_guard held(known.mutex);
-  std::weak_ptr<instrument>& place = known.all[one.metric];
+  std::weak_ptr<instrument>& place = known.all[declared.metric];
   if (std::shared_ptr<instrument> there = place.lock()) {
-    if (there->is() != one) refuse(name, "it was declared before, in another way");
+    if (there->is() != declared) refuse(name, "it was declared before, in another way");
     return there;
   }
-  const auto made = std::make_shared<instrument>(std::move(one));
-  place = made;
-  return made;
+  const auto added = std::make_shared<instrument>(std::move(declared));
+  place = added;
+  return added;
 }
 
-std::vector<std::string> values_of(const instrument& of,
+std::vector<std::string> values_of(const instrument& counted,
                                    std::initializer_list<std::string_view> values) {
-  if (values.size() != of.is().labels.size())
-    refuse(of.is().metric, "it has " + std::to_string(of.is().labels.size()) + " labels, but " +
-                               std::to_string(values.size()) + " values were given");
+  if (values.size() != counted.is().labels.size())
+    refuse(counted.is().metric, "it has " + std::to_string(counted.is().labels.size()) +
+                                    " labels, but " + std::to_string(values.size()) +
+                                    " values were given");
   return {values.begin(), values.end()};
 }
 
@@ -205,21 +209,21 @@ const number_table<overflow> overflow_numbers{
 
 }  // namespace
 
-void collect_instruments(number_tables& to) {
+void collect_instruments(number_tables& tables) {
   std::vector<std::shared_ptr<instrument>> all;
   {
     registry& known = registry::get();
     std::lock_guard held(known.mutex);
-    std::erase_if(known.all, [](const auto& one) { return one.second.expired(); });
-    for (const auto& [name, one] : known.all) {
-      if (std::shared_ptr<instrument> there = one.lock()) all.push_back(std::move(there));
+    std::erase_if(known.all, [](const auto& entry) { return entry.second.expired(); });
+    for (const auto& [name, entry] : known.all) {
+      if (std::shared_ptr<instrument> there = entry.lock()) all.push_back(std::move(there));
     }
   }
-  collect_sources(to);
-  for (const std::shared_ptr<instrument>& one : all) {
-    to.add_table(one->rows());
-    if (!one->is().labels.empty())
-      to.add(overflow_numbers, {one->is().metric}, {one->overflowed()});
+  collect_sources(tables);
+  for (const std::shared_ptr<instrument>& counted : all) {
+    tables.add_table(counted->rows());
+    if (!counted->is().labels.empty())
+      tables.add(overflow_numbers, {counted->is().metric}, {counted->overflowed()});
   }
 }
 
