@@ -26,12 +26,12 @@ struct pool_core::doomed {
   doomed(const doomed&) = delete;
   doomed& operator=(const doomed&) = delete;
   ~doomed() {
-    while (pool_entry* const one = first) {
-      first = one->newer;
-      one->destroy(*one);
+    while (pool_entry* const entry = first) {
+      first = entry->newer;
+      entry->destroy(*entry);
     }
   }
-  void add(pool_entry& one) noexcept { one.newer = std::exchange(first, &one); }
+  void add(pool_entry& entry) noexcept { entry.newer = std::exchange(first, &entry); }
   pool_entry* first = nullptr;
 };
 
@@ -50,9 +50,9 @@ pool_core::pool_core(const pool_options& given)
 pool_core::~pool_core() {
   doomed all;
   while (oldest_ != nullptr) {
-    pool_entry& one = *oldest_;
-    remove(one);
-    all.add(one);
+    pool_entry& entry = *oldest_;
+    remove(entry);
+    all.add(entry);
   }
 }
 
@@ -77,26 +77,26 @@ void pool_core::note_wait(std::chrono::nanoseconds waited) noexcept {
   waits_[bucket].fetch_add(1, std::memory_order_relaxed);  // order: relaxed  as above
 }
 
-bool pool_core::is_old(const pool_entry& one, std::int64_t now) const noexcept {
-  return now - one.made_ns >= options.life_max.count();
+bool pool_core::is_old(const pool_entry& entry, std::int64_t now) const noexcept {
+  return now - entry.made_ns >= options.life_max.count();
 }
 
-void pool_core::insert(pool_entry& one) noexcept {
+void pool_core::insert(pool_entry& entry) noexcept {
   pool_entry* before = newest_;
-  while (before != nullptr && before->idle_ns > one.idle_ns) before = before->older;
+  while (before != nullptr && before->idle_ns > entry.idle_ns) before = before->older;
   pool_entry* const after = before == nullptr ? oldest_ : before->newer;
-  TROUPE_INVARIANT(after == nullptr || after->idle_ns > one.idle_ns, "P2");
-  one.older = before;
-  one.newer = after;
-  (before == nullptr ? oldest_ : before->newer) = &one;
-  (after == nullptr ? newest_ : after->older) = &one;
+  TROUPE_INVARIANT(after == nullptr || after->idle_ns > entry.idle_ns, "P2");
+  entry.older = before;
+  entry.newer = after;
+  (before == nullptr ? oldest_ : before->newer) = &entry;
+  (after == nullptr ? newest_ : after->older) = &entry;
   ++idle_;
 }
 
-void pool_core::remove(pool_entry& one) noexcept {
-  (one.older == nullptr ? oldest_ : one.older->newer) = one.newer;
-  (one.newer == nullptr ? newest_ : one.newer->older) = one.older;
-  one.older = one.newer = nullptr;
+void pool_core::remove(pool_entry& entry) noexcept {
+  (entry.older == nullptr ? oldest_ : entry.older->newer) = entry.newer;
+  (entry.newer == nullptr ? newest_ : entry.newer->older) = entry.older;
+  entry.older = entry.newer = nullptr;
   --idle_;
 }
 
@@ -109,25 +109,25 @@ void pool_core::note_gone(std::size_t count) noexcept {
 
 // Those that were idle for too long, down to `min`, and those that are too old.
 void pool_core::drop_old(std::int64_t now, doomed& to_destroy) noexcept {
-  for (pool_entry* one = oldest_; one != nullptr;) {
-    pool_entry* const next = one->newer;
+  for (pool_entry* entry = oldest_; entry != nullptr;) {
+    pool_entry* const next = entry->newer;
     const bool idle_too_long =
-        now - one->idle_ns >= options.idle_max.count() && total_ > options.min;
-    if (idle_too_long || is_old(*one, now)) {
-      remove(*one);
+        now - entry->idle_ns >= options.idle_max.count() && total_ > options.min;
+    if (idle_too_long || is_old(*entry, now)) {
+      remove(*entry);
       note_gone(1);
-      to_destroy.add(*one);
+      to_destroy.add(*entry);
     }
-    one = next;
+    entry = next;
   }
 }
 
 // The newest, so that the others may become idle for too long.
 pool_entry* pool_core::pop_newest(doomed& to_destroy) noexcept {
   drop_old(now_ns(), to_destroy);
-  pool_entry* const one = newest_;
-  if (one != nullptr) remove(*one);
-  return one;
+  pool_entry* const entry = newest_;
+  if (entry != nullptr) remove(*entry);
+  return entry;
 }
 
 bool pool_core::slot::take() {
@@ -151,10 +151,10 @@ bool pool_core::slot::wants_check() const noexcept {
   return of_->now_ns() - entry_->idle_ns >= of_->options.check_after.count();
 }
 
-void pool_core::slot::fill(pool_entry& made) noexcept {
+void pool_core::slot::fill(pool_entry& filled) noexcept {
   const std::lock_guard lock(of_->mutex_);
-  made.made_ns = made.idle_ns = of_->now_ns();
-  entry_ = &made;
+  filled.made_ns = filled.idle_ns = of_->now_ns();
+  entry_ = &filled;
   makes_ = false;
   ++of_->done_.made;
 }
@@ -178,24 +178,24 @@ void pool_core::slot::put_back() noexcept {
 }
 
 void pool_core::slot::end() noexcept {
-  pool_core* const of = std::exchange(of_, nullptr);
-  if (of == nullptr) return;
+  pool_core* const pool = std::exchange(of_, nullptr);
+  if (pool == nullptr) return;
   bool is_last = false;
   {
     doomed gone;
-    const std::lock_guard lock(of->mutex_);
+    const std::lock_guard lock(pool->mutex_);
     if (entry_ != nullptr) {
-      of->note_gone(1);
+      pool->note_gone(1);
       gone.add(*std::exchange(entry_, nullptr));
     } else if (std::exchange(makes_, false)) {
-      --of->total_;
-      ++of->done_.failed;
+      --pool->total_;
+      ++pool->done_.failed;
     }
-    is_last = of->closed_ && of->total_ == 0;
+    is_last = pool->closed_ && pool->total_ == 0;
   }
   // The resource is destroyed before the next one may be made. The caller keeps the core.
-  of->permits_.give(1);
-  if (is_last) of->drained_.set();
+  pool->permits_.give(1);
+  if (is_last) pool->drained_.set();
 }
 
 pool_core::slot pool_core::try_take() {
@@ -224,14 +224,14 @@ pool_core::slot pool_core::next_of_look(std::uint64_t look) noexcept {
   if (!permits_.try_take(1)) return {};
   slot mine(*this);
   const std::lock_guard lock(mutex_);
-  pool_entry* one = oldest_;
-  while (one != nullptr && one->looked_at == look) one = one->newer;
+  pool_entry* entry = oldest_;
+  while (entry != nullptr && entry->looked_at == look) entry = entry->newer;
   const bool was_just_used =
-      one != nullptr && now_ns() - one->idle_ns < options.check_after.count();
-  if (one == nullptr || was_just_used || closed_) return {};
-  one->looked_at = look;
-  remove(*one);
-  mine.entry_ = one;
+      entry != nullptr && now_ns() - entry->idle_ns < options.check_after.count();
+  if (entry == nullptr || was_just_used || closed_) return {};
+  entry->looked_at = look;
+  remove(*entry);
+  mine.entry_ = entry;
   return mine;
 }
 
@@ -264,10 +264,10 @@ void pool_core::close() noexcept {
     const std::lock_guard lock(mutex_);
     if (closed_) return;
     closed_ = true;
-    while (pool_entry* const one = newest_) {
-      remove(*one);
+    while (pool_entry* const entry = newest_) {
+      remove(*entry);
       note_gone(1);
-      gone.add(*one);
+      gone.add(*entry);
     }
     is_empty = total_ == 0;
   }

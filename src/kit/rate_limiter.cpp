@@ -94,34 +94,35 @@ class turn_holder {
 // Counts what a party waits for, as long as it waits.
 class wanted_tokens {
  public:
-  wanted_tokens(limiter_state& of, std::uint64_t tokens) noexcept : of_(of), tokens_(tokens) {}
+  wanted_tokens(limiter_state& limiter, std::uint64_t tokens) noexcept
+      : limiter_(limiter), tokens_(tokens) {}
   wanted_tokens(const wanted_tokens&) = delete;
   wanted_tokens& operator=(const wanted_tokens&) = delete;
   ~wanted_tokens() {
     if (!waits_) return;
-    const std::lock_guard lock(of_.mutex);
+    const std::lock_guard lock(limiter_.mutex);
     end_waiting();
   }
   // Returns true if the tokens were there; else the party waits from now on.
   bool take_or_wait() noexcept {
-    const std::lock_guard lock(of_.mutex);
-    of_.fill();
-    if (of_.wanted == 0 && of_.take(tokens_)) return true;
-    of_.wanted += tokens_;
+    const std::lock_guard lock(limiter_.mutex);
+    limiter_.fill();
+    if (limiter_.wanted == 0 && limiter_.take(tokens_)) return true;
+    limiter_.wanted += tokens_;
     waits_ = true;
     return false;
   }
   // The same for the first of those who wait; returns how long it must wait. Throws usage_error for
   // a thread whose wait would never end.
   std::chrono::nanoseconds take() {
-    const std::lock_guard lock(of_.mutex);
-    of_.fill();
-    if (!of_.take(tokens_)) {
-      if (of_.clock.is_frozen())
+    const std::lock_guard lock(limiter_.mutex);
+    limiter_.fill();
+    if (!limiter_.take(tokens_)) {
+      if (limiter_.clock.is_frozen())
         throw usage_error(
             "troupe: rate_limiter: its clock is a simulated program's, which does not advance "
             "while a plain thread waits; await acquire() in a task of that program");
-      return of_.until(of_.units(tokens_));
+      return limiter_.until(limiter_.units(tokens_));
     }
     end_waiting();
     waits_ = false;
@@ -131,11 +132,11 @@ class wanted_tokens {
  private:
   // Under the mutex.
   void end_waiting() noexcept {
-    TROUPE_INVARIANT(of_.wanted >= tokens_, "L2");
-    of_.wanted -= tokens_;
+    TROUPE_INVARIANT(limiter_.wanted >= tokens_, "L2");
+    limiter_.wanted -= tokens_;
   }
 
-  limiter_state& of_;
+  limiter_state& limiter_;
   const std::uint64_t tokens_;
   bool waits_ = false;
 };

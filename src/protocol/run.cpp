@@ -27,20 +27,20 @@ constexpr std::size_t rejection_linger_bytes_max = std::size_t{1} << 20;
 
 }  // namespace
 
-std::string_view keep_text(context& in, std::string_view text) {
+std::string_view keep_text(context& memory, std::string_view text) {
   if (text.empty()) return {};
-  auto* const copy = static_cast<char*>(in.allocate(text.size(), 1));
+  auto* const copy = static_cast<char*>(memory.allocate(text.size(), 1));
   std::memcpy(copy, text.data(), text.size());
   return {copy, text.size()};
 }
 
 // Runs one connection, from its first callback to its last one.
 struct runner {
-  callbacks& its;
+  callbacks& handlers;
   const protocol_options& options;
   owned_context memory;  // null while the connection waits with a leased buffer
   std::optional<snapshot> idle{};
-  connection here;
+  connection peer;
   io_buffer came{};  // bytes to be sent may lie in it
   given to_callback{};
   outgoing out{};
@@ -50,13 +50,16 @@ struct runner {
   std::string unfinished{};  // the beginning of a line
   bool too_long = false;     // the line behind those that were passed on is too long
 
-  runner(callbacks& of, const wire& on, const protocol_options& chosen)
-      : its(of), options(chosen), memory(make_context(options.context)), here(on, *memory) {
+  runner(callbacks& handlers_of_peer, const wire& on, const protocol_options& chosen)
+      : handlers(handlers_of_peer),
+        options(chosen),
+        memory(make_context(options.context)),
+        peer(on, *memory) {
     idle.emplace(*memory);
     adapt(0);
   }
 
-  stream& line() noexcept { return here.wire_.of; }
+  stream& line() noexcept { return peer.wire_.of; }
 
   // Runs a callback in the connection's context.
   template <class Callback>
@@ -71,7 +74,7 @@ struct runner {
     if (memory) return;
     memory = make_context(options.context);
     idle.emplace(*memory);
-    here.memory_ = memory.get();
+    peer.memory_ = memory.get();
   }
   void give_memory_back() noexcept {
     idle.reset();
@@ -79,7 +82,7 @@ struct runner {
   }
 
   bool has_something() const noexcept {
-    return !out.owned.empty() || !out.view.empty() || out.file != nullptr || !here.more_.empty();
+    return !out.owned.empty() || !out.view.empty() || out.file != nullptr || !peer.more_.empty();
   }
 
   // Work that an idle connection does not do is in tasks of its own, so that their memory is freed
@@ -88,22 +91,22 @@ struct runner {
   // The context keeps the memory of a callback until everything that the callback returned was
   // sent.
   task<> converse() {
-    something = !its.first.empty();
-    if (something) co_await write(its.first);
-    call([this] { its.made(here, out); });
+    something = !handlers.first.empty();
+    if (something) co_await write(handlers.first);
+    call([this] { handlers.made(peer, out); });
     for (;;) {
       if (out.later || has_something()) co_await send_what_was_returned();
       out.clear();
-      here.more_.clear();
+      peer.more_.clear();
       came.reset();
       if (memory) memory->rollback(*idle);
-      if (here.closing_ || options.stop.stop_requested()) break;
+      if (peer.closing_ || options.stop.stop_requested()) break;
       if (too_long) {
         by_peer = true;  // no callback has caused it
         throw line_too_long(options.line_bytes_max);
       }
-      if (std::exchange(something, false) && its.hears_of_sent) {
-        call([this] { its.sent(here, out); });
+      if (std::exchange(something, false) && handlers.hears_of_sent) {
+        call([this] { handlers.sent(peer, out); });
         continue;
       }
       std::size_t bytes = 0;
@@ -134,7 +137,7 @@ struct runner {
     if (!out.owned.empty()) co_await write(out.owned);
     if (!out.view.empty()) co_await write(out.view);
     if (out.file) co_await send_file();
-    if (!here.more_.empty()) co_await write(here.more_);
+    if (!peer.more_.empty()) co_await write(peer.more_);
   }
 
   task<std::size_t> receive_much() {
@@ -150,13 +153,13 @@ struct runner {
   }
 
   void receive(std::span<const std::byte> bytes) {
-    if (!its.hears_of_data || bytes.empty()) return;
+    if (!handlers.hears_of_data || bytes.empty()) return;
     begin_memory();
     const std::string_view text(reinterpret_cast<const char*>(bytes.data()), bytes.size());
-    if (!its.by_lines) {
+    if (!handlers.by_lines) {
       to_callback.bytes = bytes;
       to_callback.text = text;
-      return call([this] { its.received(here, to_callback, out); });
+      return call([this] { handlers.received(peer, to_callback, out); });
     }
     const std::size_t last = text.rfind('\n');
     if (last == std::string_view::npos) {
@@ -181,18 +184,18 @@ struct runner {
     lines.reserve(static_cast<std::size_t>(std::ranges::count(whole, '\n')));
     for (std::size_t begin = 0; begin < whole.size();) {
       const std::size_t end = whole.find('\n', begin);
-      std::string_view one = whole.substr(begin, end - begin);
-      if (is_too_long(one)) {
+      std::string_view line_text = whole.substr(begin, end - begin);
+      if (is_too_long(line_text)) {
         too_long = true;
         break;
       }
-      if (one.ends_with('\r')) one.remove_suffix(1);
-      lines.push_back(one);
+      if (line_text.ends_with('\r')) line_text.remove_suffix(1);
+      lines.push_back(line_text);
       begin = end + 1;
     }
     if (lines.empty()) return;
     to_callback.lines = lines;
-    call([this] { its.received(here, to_callback, out); });
+    call([this] { handlers.received(peer, to_callback, out); });
   }
   // A final CR may be half of the line end, so it does not count.
   bool is_too_long(std::string_view line) const noexcept {
@@ -253,7 +256,7 @@ struct runner {
   // these bytes are read before the stream is closed.
   task<> linger_after_rejection() {
     by_peer = true;
-    here.wire_.shut_down_write(line());
+    peer.wire_.shut_down_write(line());
     std::array<std::byte, first_read_bytes> unread;
     // The limit for all reads together, however few bytes come at a time.
     const std::chrono::nanoseconds until = now() + rejection_linger_max;
@@ -282,12 +285,12 @@ struct runner {
 
   // Calls the protocol's error(). Returns the exception that is left to report, or null.
   task<std::exception_ptr> tell(std::exception_ptr what) {
-    if (!its.hears_of_errors) co_return by_peer ? nullptr : what;
+    if (!handlers.hears_of_errors) co_return by_peer ? nullptr : what;
     std::exception_ptr another;
     to_callback.error = std::move(what);
     try {
       out.clear();
-      call([this] { its.failed(here, to_callback, out); });
+      call([this] { handlers.failed(peer, to_callback, out); });
       if (out.later) co_await std::move(*out.later);
     } catch (...) {
       another = std::current_exception();
@@ -304,41 +307,41 @@ struct runner {
   }
 
   task<> close() {
-    call([this] { its.closed(here, out); });
+    call([this] { handlers.closed(peer, out); });
     if (out.later) co_await std::move(*out.later);
   }
 };
 
-task<> run(callbacks& its, wire on, const protocol_options& options, failures_to whom) {
-  runner one(its, on, options);
+task<> run(callbacks& handlers, wire on, const protocol_options& options, failures_to whom) {
+  runner conversation(handlers, on, options);
   std::exception_ptr what;
   try {
-    co_await one.converse();
+    co_await conversation.converse();
   } catch (...) {
     what = std::current_exception();
   }
   const bool ended = co_await submissions::being_cancelled();
-  one.out.later.reset();
+  conversation.out.later.reset();
   if (what != nullptr && !ended) {
-    const bool by_stop = one.by_peer && one.options.stop.stop_requested();
+    const bool by_stop = conversation.by_peer && conversation.options.stop.stop_requested();
     std::exception_ptr left;
     if (by_stop) {
-      co_await one.try_rejection_linger();
+      co_await conversation.try_rejection_linger();
     } else {
-      left = co_await one.tell(std::move(what));
+      left = co_await conversation.tell(std::move(what));
     }
     what = std::move(left);
   }
   try {
-    co_await one.close();
+    co_await conversation.close();
   } catch (...) {
     if (what == nullptr) what = std::current_exception();
   }
-  one.line().close();
+  conversation.line().close();
   if (what == nullptr) co_return;
   if (ended || whom == failures_to::awaiting_task) std::rethrow_exception(what);
-  one.out.later.reset();
-  submissions::report(std::move(what), one.take_memory());
+  conversation.out.later.reset();
+  submissions::report(std::move(what), conversation.take_memory());
 }
 
 }  // namespace protocols
