@@ -14,14 +14,14 @@ namespace {
 // Writes the numbers of one group as members of an object.
 class members_only final : public observe::row_sink {
  public:
-  members_only(json_text& to, std::string prefix) : to_(to), prefix_(std::move(prefix)) {}
-  void take(const observe::number_group& of, std::vector<std::string>,
+  members_only(json_text& out, std::string prefix) : out_(out), prefix_(std::move(prefix)) {}
+  void take(const observe::number_group& group, std::vector<std::string>,
             const void* values) override {
-    if (of.prefix() == prefix_) write_members(to_, of, values);
+    if (group.prefix() == prefix_) write_members(out_, group, values);
   }
 
  private:
-  json_text& to_;
+  json_text& out_;
   const std::string prefix_;
 };
 
@@ -29,30 +29,30 @@ class members_only final : public observe::row_sink {
 
 component_list::entry& component_list::entry::operator=(entry&& other) noexcept {
   leave();
-  of_ = std::move(other.of_);
+  list_ = std::move(other.list_);
   at_ = other.at_;
   return *this;
 }
 
 void component_list::entry::leave() noexcept {
-  if (of_ == nullptr) return;
+  if (list_ == nullptr) return;
   std::list<component> gone;
   {
-    std::lock_guard held(of_->mutex_);
-    gone.splice(gone.end(), of_->all_, at_);
+    std::lock_guard held(list_->mutex_);
+    gone.splice(gone.end(), list_->all_, at_);
   }
-  of_ = nullptr;
+  list_ = nullptr;
 }
 
-component_list::entry component_list::add(component one) {
+component_list::entry component_list::add(component added) {
   std::lock_guard held(mutex_);
-  const std::string name = one.name;
+  const std::string name = added.name;
   const auto is_taken = [&](const component& other) {
-    return std::string_view(other.list) == one.list && other.name == one.name;
+    return std::string_view(other.list) == added.list && other.name == added.name;
   };
   for (int number = 2; std::ranges::any_of(all_, is_taken); ++number)
-    one.name = name + " (" + std::to_string(number) + ")";
-  all_.push_back(std::move(one));
+    added.name = name + " (" + std::to_string(number) + ")";
+  all_.push_back(std::move(added));
   return entry(shared_from_this(), std::prev(all_.end()));
 }
 
@@ -61,27 +61,27 @@ std::vector<component_list::component> component_list::now() {
   return {all_.begin(), all_.end()};
 }
 
-void component_list::collect(observe::row_sink& to, const std::string& runtime) {
-  for (const component& one : now()) {
-    if (one.read) one.read(to, {runtime, one.name});
+void component_list::collect(observe::row_sink& rows, const std::string& runtime) {
+  for (const component& shown : now()) {
+    if (shown.read) shown.read(rows, {runtime, shown.name});
   }
 }
 
-void component_list::write(json_text& to) {
+void component_list::write(json_text& out) {
   const std::vector<component> all = now();
   std::set<std::string_view> lists;
-  for (const component& one : all) lists.insert(one.list);
+  for (const component& shown : all) lists.insert(shown.list);
   for (const std::string_view list : lists) {
-    to.key(list).open('[');
-    for (const component& one : all) {
-      if (one.list != list) continue;
-      to.open('{').member(one.label, one.name);
-      members_only inside(to, "troupe_" + std::string(list));
-      if (one.read) one.read(inside, {"", one.name});
-      if (one.write) one.write(to);
-      to.close('}');
+    out.key(list).open('[');
+    for (const component& shown : all) {
+      if (shown.list != list) continue;
+      out.open('{').member(shown.label, shown.name);
+      members_only inside(out, "troupe_" + std::string(list));
+      if (shown.read) shown.read(inside, {"", shown.name});
+      if (shown.write) shown.write(out);
+      out.close('}');
     }
-    to.close(']');
+    out.close(']');
   }
 }
 

@@ -43,20 +43,20 @@ class component_list : public std::enable_shared_from_this<component_list> {
 
    private:
     friend class component_list;
-    entry(std::shared_ptr<component_list> of, std::list<component>::iterator at) noexcept
-        : of_(std::move(of)), at_(at) {}
+    entry(std::shared_ptr<component_list> list, std::list<component>::iterator at) noexcept
+        : list_(std::move(list)), at_(at) {}
     void leave() noexcept;
 
-    std::shared_ptr<component_list> of_;
+    std::shared_ptr<component_list> list_;
     std::list<component>::iterator at_;
   };
 
   // Throws std::bad_alloc.
-  [[nodiscard]] entry add(component one);
+  [[nodiscard]] entry add(component added);
   // Adds a member for each list. Throws std::bad_alloc.
-  void write(json_text& to);
+  void write(json_text& out);
   // All numbers; `runtime` is the first label. Throws std::bad_alloc.
-  void collect(observe::row_sink& to, const std::string& runtime);
+  void collect(observe::row_sink& rows, const std::string& runtime);
 
  private:
   std::vector<component> now();
@@ -66,7 +66,7 @@ class component_list : public std::enable_shared_from_this<component_list> {
 };
 
 // Those of that runtime. They may outlive it.
-std::shared_ptr<component_list> components_of(const runtime& of);
+std::shared_ptr<component_list> components_of(const runtime& rt);
 // Those of the runtime of the calling code. `who` is named in the usage_error that there is none.
 std::shared_ptr<component_list> components_here(const char* who);
 

@@ -40,14 +40,18 @@ const number_table<warning_counts> warning_numbers{
          "warnings_active", "Warnings that were found within the last 10 seconds, by kind.")}};
 
 constexpr double ns_per_s = 1e9;
-double busy_seconds(const spent_time& of) { return static_cast<double>(of.cpu_ns) / ns_per_s; }
-double blocked_seconds(const spent_time& of) {
-  return static_cast<double>(of.blocked_ns) / ns_per_s;
+double busy_seconds(const spent_time& spent) {
+  return static_cast<double>(spent.cpu_ns) / ns_per_s;
 }
-double worker_busy_seconds(const thread_times::thread_sum& of) { return busy_seconds(of); }
-double worker_blocked_seconds(const thread_times::thread_sum& of) { return blocked_seconds(of); }
-double idle_seconds(const thread_times::thread_sum& of) {
-  return static_cast<double>(of.idle_ns) / ns_per_s;
+double blocked_seconds(const spent_time& spent) {
+  return static_cast<double>(spent.blocked_ns) / ns_per_s;
+}
+double worker_busy_seconds(const thread_times::thread_sum& spent) { return busy_seconds(spent); }
+double worker_blocked_seconds(const thread_times::thread_sum& spent) {
+  return blocked_seconds(spent);
+}
+double idle_seconds(const thread_times::thread_sum& spent) {
+  return static_cast<double>(spent.idle_ns) / ns_per_s;
 }
 const number_table<spent_time> handler_spent{
     "troupe_handler",
@@ -174,86 +178,86 @@ process_now look_at_process() {
   return seen;
 }
 
-void collect_workers(row_sink& to, const std::string& runtime, const runtime_metrics& now,
+void collect_workers(row_sink& rows, const std::string& runtime, const runtime_metrics& now,
                      const thread_times& times) {
   for (const auto& [worker, spent] : times.threads())
-    to.add(worker_spent, {runtime, worker == 0 ? "others" : std::to_string(worker)}, spent);
+    rows.add(worker_spent, {runtime, worker == 0 ? "others" : std::to_string(worker)}, spent);
   for (std::size_t i = 0; i < now.workers.size(); ++i)
-    to.add(worker_numbers, {runtime, std::to_string(i + 1)}, now.workers[i]);
-  to.add(worker_numbers, {runtime, "others"}, now.others);
+    rows.add(worker_numbers, {runtime, std::to_string(i + 1)}, now.workers[i]);
+  rows.add(worker_numbers, {runtime, "others"}, now.others);
 }
 
-void collect_work(row_sink& to, const std::string& runtime, runtime_core& core) {
+void collect_work(row_sink& rows, const std::string& runtime, runtime_core& core) {
   const double ns_per_tick = ns_per_tick_of(core);
   const tasks::timers::source_counts timers = core.clock->count_by_source();
   for (std::size_t i = 0; i < timers.size(); ++i)
-    to.add(timer_numbers, {runtime, std::string(timer_source_names[i])}, timers[i]);
+    rows.add(timer_numbers, {runtime, std::string(timer_source_names[i])}, timers[i]);
   constexpr double ns_per_ns = 1;
-  to.add(timer_times, {runtime}, {in_seconds(core.clock->count_lateness(), ns_per_ns)});
+  rows.add(timer_times, {runtime}, {in_seconds(core.clock->count_lateness(), ns_per_ns)});
   for (const auto& [name, sum] : sum_up(reactor_of(core))) {
-    to.add(operation_numbers, {runtime, std::string(name)}, sum);
-    to.add(operation_times, {runtime, std::string(name)},
-           time_of_one{in_seconds(sum.timed.took, ns_per_tick)});
+    rows.add(operation_numbers, {runtime, std::string(name)}, sum);
+    rows.add(operation_times, {runtime, std::string(name)},
+             time_of_one{in_seconds(sum.timed.took, ns_per_tick)});
   }
   for (const auto& [name, sum] : sum_up(core.jobs->counts())) {
-    to.add(lazy_numbers, {runtime, std::string(name)}, sum);
-    to.add(lazy_times, {runtime, std::string(name)},
-           time_of_one{in_seconds(sum.timed.took, static_cast<double>(sum.ticks), ns_per_tick)});
+    rows.add(lazy_numbers, {runtime, std::string(name)}, sum);
+    rows.add(lazy_times, {runtime, std::string(name)},
+             time_of_one{in_seconds(sum.timed.took, static_cast<double>(sum.ticks), ns_per_tick)});
   }
 }
 
-void collect_classes(row_sink& to, const std::string& runtime, runtime_core& core) {
+void collect_classes(row_sink& rows, const std::string& runtime, runtime_core& core) {
   if (core.system->counts == nullptr) return;
   const double ns_per_tick = ns_per_tick_of(core);
   for (const auto& [name, sum] : sum_up(*core.system->counts, *core.times).classes) {
-    to.add(class_numbers, {runtime, std::string(name)}, sum);
+    rows.add(class_numbers, {runtime, std::string(name)}, sum);
     for (const auto& [handler, of_handler] : sum.handlers) {
       const std::vector<std::string> labels{runtime, std::string(name), std::string(handler)};
-      to.add(handler_numbers, labels, of_handler);
-      to.add(handler_spent, labels, of_handler.spent);
+      rows.add(handler_numbers, labels, of_handler);
+      rows.add(handler_spent, labels, of_handler.spent);
       times_of_handler times;
       times.took =
           in_seconds(of_handler.busy, static_cast<double>(of_handler.busy_ticks), ns_per_tick);
       times.waited = in_seconds(of_handler.waited, ns_per_tick);
-      to.add(handler_times, labels, times);
+      rows.add(handler_times, labels, times);
     }
   }
 }
 
 }  // namespace
 
-void collect_numbers(row_sink& to, const std::string& runtime, runtime_core& core,
+void collect_numbers(row_sink& rows, const std::string& runtime, runtime_core& core,
                      bool components_only) {
-  core.components->collect(to, runtime);
+  core.components->collect(rows, runtime);
   if (components_only) return;
   const runtime_metrics now = core.metrics();
-  to.add(runtime_numbers, {runtime}, now);
-  collect_workers(to, runtime, now, *core.times);
+  rows.add(runtime_numbers, {runtime}, now);
+  collect_workers(rows, runtime, now, *core.times);
   core.watch->list().for_each_kind([&](std::string_view kind, const warning_counts& counts) {
-    to.add(warning_numbers, {runtime, std::string(kind)}, counts);
+    rows.add(warning_numbers, {runtime, std::string(kind)}, counts);
   });
   for (const auto& [name, all] : core.watch->mail())
-    to.add(mail_numbers, {runtime, std::string(name)}, all);
-  to.add(blocking_numbers, {runtime}, {core.aside.waiting()});
-  collect_work(to, runtime, core);
-  collect_classes(to, runtime, core);
+    rows.add(mail_numbers, {runtime, std::string(name)}, all);
+  rows.add(blocking_numbers, {runtime}, {core.aside.waiting()});
+  collect_work(rows, runtime, core);
+  collect_classes(rows, runtime, core);
 }
 
-void write_process(json_text& to) {
+void write_process(json_text& out) {
   constexpr std::size_t bytes_max = 256;
   char host[bytes_max] = {};
   if (::gethostname(host, sizeof host - 1) != 0) host[0] = '\0';
-  to.open('{').member("host", host);
-  write_members(to, process_numbers, look_at_process());
-  to.close('}');
+  out.open('{').member("host", host);
+  write_members(out, process_numbers, look_at_process());
+  out.close('}');
 }
 
-void collect_process(observe::number_tables& to, bool components_only) {
-  observe::collect_instruments(to);
+void collect_process(observe::number_tables& tables, bool components_only) {
+  observe::collect_instruments(tables);
   if (components_only) return;
-  to.add(log_numbers, {}, log::count());
-  to.add(process_numbers, {}, look_at_process());
-  to.add(build_numbers, {TROUPE_VERSION, __VERSION__}, {});
+  tables.add(log_numbers, {}, log::count());
+  tables.add(process_numbers, {}, look_at_process());
+  tables.add(build_numbers, {TROUPE_VERSION, __VERSION__}, {});
 }
 
 }  // namespace troupe::observing

@@ -121,7 +121,7 @@ struct client {
   }
 };
 
-// Of the process. Never destroyed.
+// The observer of the process. Never destroyed.
 class observer {
  public:
   static observer& get() {
@@ -144,11 +144,11 @@ class observer {
     return served_.with_all([&](const auto& cores) { return answer(question, cores); });
   }
 
-  void collect_all(observe::number_tables& to) {
-    collect_process(to, false);
+  void collect_all(observe::number_tables& tables) {
+    collect_process(tables, false);
     served_.with_all([&](const auto& cores) {
       for (std::size_t i = 0; i < cores.size(); ++i)
-        collect_numbers(to, std::to_string(i), *cores[i], false);
+        collect_numbers(tables, std::to_string(i), *cores[i], false);
       return cores.size();
     });
   }
@@ -171,8 +171,8 @@ class observer {
 
  private:
   void wake() noexcept {
-    const std::uint64_t one = 1;
-    [[maybe_unused]] const auto written = ::write(wake_.get(), &one, sizeof one);
+    const std::uint64_t number = 1;
+    [[maybe_unused]] const auto written = ::write(wake_.get(), &number, sizeof number);
   }
 
   void end() noexcept {
@@ -212,13 +212,13 @@ class observer {
 
   void open_socket() noexcept try {
     const std::string path = folder_ + "/" + std::to_string(::getpid()) + ".sock";
-    listening made;
-    made.fault = make_folder(folder_);
-    if (!made.fault) made = listen_at(path);
-    if (made.fault)
-      return observation.failed(made.fault->what, made.fault->error, made.fault->remedy);
+    listening opened;
+    opened.fault = make_folder(folder_);
+    if (!opened.fault) opened = listen_at(path);
+    if (opened.fault)
+      return observation.failed(opened.fault->what, opened.fault->error, opened.fault->remedy);
     served_.with_all([&](const auto&) { path_ = path; });
-    listener_ = std::move(made.socket);
+    listener_ = std::move(opened.socket);
     observation.works();
   } catch (const std::bad_alloc&) {
     observation.failed("memory is out");
@@ -237,18 +237,18 @@ class observer {
       if (listener_.get() < 0 && observation.may_try()) open_socket();
       // poll() ignores a negative descriptor.
       ready_.assign({{wake_.get(), POLLIN, 0}, {listener_.get(), POLLIN, 0}});
-      for (const client& one : clients_) {
-        const short wanted = one.records() ? 0 : one.is_answered() ? POLLIN : POLLOUT;
-        ready_.push_back({one.stream.get(), wanted, 0});
+      for (const client& peer : clients_) {
+        const short wanted = peer.records() ? 0 : peer.is_answered() ? POLLIN : POLLOUT;
+        ready_.push_back({peer.stream.get(), wanted, 0});
       }
       const bool is_full = clients_.size() >= clients_max && longest_idle() == clients_.end();
       if (is_full || !observation.may_try()) ready_[1].events = 0;
       wait();
       if (was_ended()) break;
       for (std::size_t i = 0; i < clients_.size(); ++i) serve(clients_[i], ready_[2 + i].revents);
-      std::erase_if(clients_, [](const client& one) { return one.is_over; });
+      std::erase_if(clients_, [](const client& peer) { return peer.is_over; });
       trace_turns(std::any_of(clients_.begin(), clients_.end(),
-                              [](const client& one) { return one.records(); }));
+                              [](const client& peer) { return peer.records(); }));
       if (ready_[1].revents != 0) accept_one();
     }
     clients_.clear();
@@ -274,8 +274,8 @@ class observer {
     constexpr std::int64_t look_ns = 1'000'000'000;
     if (clients_.empty()) return INT64_MAX;
     std::int64_t next_ns = base::now_ns() + look_ns;
-    for (const client& one : clients_) {
-      if (one.records()) next_ns = std::min(next_ns, one.trace_end_ns);
+    for (const client& peer : clients_) {
+      if (peer.records()) next_ns = std::min(next_ns, peer.trace_end_ns);
     }
     return next_ns;
   }
@@ -311,7 +311,7 @@ class observer {
     const std::int64_t pause = std::max<std::int64_t>(next_ns - now, 0);
     const ::timespec until{pause / second_ns, pause % second_ns};
     if (::ppoll(ready_.data(), ready_.size(), &until, nullptr) < 0) {
-      for (::pollfd& one : ready_) one.revents = 0;
+      for (::pollfd& descriptor : ready_) descriptor.revents = 0;
     }
   }
 
@@ -351,81 +351,81 @@ class observer {
     clients_.emplace_back().stream = std::move(stream);
   }
 
-  void serve(client& one, short events) noexcept try {
-    if (one.records()) {
-      one.is_over = events != 0;  // the client has gone
-      if (one.is_over || base::now_ns() < one.trace_end_ns) return;
-      one.trace->end();
-      begin_part(one);
+  void serve(client& peer, short events) noexcept try {
+    if (peer.records()) {
+      peer.is_over = events != 0;  // the client has gone
+      if (peer.is_over || base::now_ns() < peer.trace_end_ns) return;
+      peer.trace->end();
+      begin_part(peer);
     }
-    if (!one.is_answered()) {
-      if (events != 0) send(one);
-      if (base::now_ns() - one.last_sent_ns > patience_ns) one.is_over = true;
+    if (!peer.is_answered()) {
+      if (events != 0) send(peer);
+      if (base::now_ns() - peer.last_sent_ns > patience_ns) peer.is_over = true;
       return;
     }
     if (events == 0) return;
     char bytes[512];
-    const auto got = ::recv(one.stream.get(), bytes, sizeof bytes, 0);
+    const auto got = ::recv(peer.stream.get(), bytes, sizeof bytes, 0);
     if (got < 0 && (errno == EAGAIN || errno == EINTR)) return;
-    one.is_over = got <= 0;
-    if (got > 0) one.asked.append(bytes, static_cast<std::size_t>(got));
-    answer_next(one);
-    if (one.asked.size() > question_bytes_max) one.is_over = true;
+    peer.is_over = got <= 0;
+    if (got > 0) peer.asked.append(bytes, static_cast<std::size_t>(got));
+    answer_next(peer);
+    if (peer.asked.size() > question_bytes_max) peer.is_over = true;
   } catch (const std::bad_alloc&) {
-    one.is_over = true;
+    peer.is_over = true;
   }
 
   // The client may have asked more than one question at once: they are answered one by one.
-  void answer_next(client& one) {
-    const std::size_t end = one.asked.find('\n');
+  void answer_next(client& peer) {
+    const std::size_t end = peer.asked.find('\n');
     if (end == std::string::npos) return;
-    const std::string question = one.asked.substr(0, end);
-    one.asked.erase(0, end + 1);
+    const std::string question = peer.asked.substr(0, end);
+    peer.asked.erase(0, end + 1);
     const std::optional<std::int64_t> trace_ms = trace_ms_of(question);
     if (trace_ms.has_value()) {
-      begin_trace(one, *trace_ms);
-      if (one.trace != nullptr) return;
-      one.answer = refusal("a trace is already taken, by TROUPE_TRACE or for another tool");
+      begin_trace(peer, *trace_ms);
+      if (peer.trace != nullptr) return;
+      peer.answer = refusal("a trace is already taken, by TROUPE_TRACE or for another tool");
     } else {
-      one.answer = ask(question);
+      peer.answer = ask(question);
     }
-    one.answer += '\n';
-    one.sent = 0;
-    one.last_sent_ns = base::now_ns();
-    send(one);
+    peer.answer += '\n';
+    peer.sent = 0;
+    peer.last_sent_ns = base::now_ns();
+    send(peer);
   }
 
-  static void begin_trace(client& one, std::int64_t ms) {
+  static void begin_trace(client& peer, std::int64_t ms) {
     constexpr std::int64_t ms_ns = 1'000'000;
-    one.trace = observe::live_trace::begin();
-    one.trace_end_ns = base::now_ns() + ms * ms_ns;
+    peer.trace = observe::live_trace::begin();
+    peer.trace_end_ns = base::now_ns() + ms * ms_ns;
   }
 
   // Returns false if the trace has been sent as a whole.
-  static bool begin_part(client& one) {
-    one.answer.clear();
-    one.sent = 0;
-    one.last_sent_ns = base::now_ns();
-    if (one.trace->add_part(one.answer)) return true;
-    one.trace = nullptr;
+  static bool begin_part(client& peer) {
+    peer.answer.clear();
+    peer.sent = 0;
+    peer.last_sent_ns = base::now_ns();
+    if (peer.trace->add_part(peer.answer)) return true;
+    peer.trace = nullptr;
     return false;
   }
 
-  void send(client& one) {
-    while (!one.is_answered()) {
-      const auto done = ::send(one.stream.get(), one.answer.data() + one.sent,
-                               one.answer.size() - one.sent, MSG_NOSIGNAL);
+  void send(client& peer) {
+    while (!peer.is_answered()) {
+      const auto done = ::send(peer.stream.get(), peer.answer.data() + peer.sent,
+                               peer.answer.size() - peer.sent, MSG_NOSIGNAL);
       if (done < 0 && errno == EINTR) continue;
       if (done < 0 && errno == EAGAIN) return;
       if (done <= 0) {
-        one.is_over = true;
+        peer.is_over = true;
         return;
       }
-      one.sent += static_cast<std::size_t>(done);
-      one.last_sent_ns = base::now_ns();
+      peer.sent += static_cast<std::size_t>(done);
+      peer.last_sent_ns = base::now_ns();
     }
-    if (one.trace != nullptr && begin_part(one)) return;  // other clients come before that part
-    answer_next(one);
+    if (peer.trace != nullptr && begin_part(peer)) return;  // other clients come before that part
+    answer_next(peer);
   }
 
   served_runtimes served_;
@@ -436,7 +436,7 @@ class observer {
   descriptor wake_;    // an eventfd
   std::atomic<bool> ends_{false};
   std::thread thread_;
-  // Of that thread. Their memory is reserved before it starts, so that it needs none.
+  // Used by that thread alone. Their memory is reserved before it starts: it allocates none.
   std::vector<client> clients_;
   std::vector<::pollfd> ready_;
   bool turns_are_traced_ = false;
@@ -447,7 +447,7 @@ class observer {
 void begin(runtime_core& core) { observer::get().add(core); }
 std::string socket_path() { return observer::get().socket_path(); }
 std::string ask(std::string_view question) { return observer::get().ask(question); }
-void collect_all(observe::number_tables& to) { observer::get().collect_all(to); }
+void collect_all(observe::number_tables& tables) { observer::get().collect_all(tables); }
 void end(runtime_core& core) noexcept { observer::get().remove(core); }
 void look_now() noexcept { observer::get().look_now(); }
 

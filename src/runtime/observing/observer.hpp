@@ -26,7 +26,7 @@ void begin(runtime_core& core);
 // that it waits for an answer that is being made. Throws std::bad_alloc.
 std::string ask(std::string_view question);
 // All numbers of the process and of its observed runtimes. Thread and errors as ask().
-void collect_all(observe::number_tables& to);
+void collect_all(observe::number_tables& tables);
 // The path of the socket; empty if no runtime is observed, or no socket can be made. Thread: any.
 // Throws std::bad_alloc.
 std::string socket_path();

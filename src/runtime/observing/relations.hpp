@@ -17,17 +17,17 @@ namespace troupe::observing {
 
 // For each thread that has handled messages: its classes, and their handlers with messages and
 // time.
-void write_threads(json_text& to, runtime_core& core);
+void write_threads(json_text& out, runtime_core& core);
 
 // What suspended calls wait for, those of a kind together: the class and handler, the line, and
 // what for; and how many of them. Also which class's actors are whose children.
-void write_waits(json_text& to, runtime_core& core);
+void write_waits(json_text& out, runtime_core& core);
 
 // A suspended call: its handler, the line, what it waits for and since when.
-void write_call(json_text& to, const actor::suspended_call& one, const runtime_core& core);
+void write_call(json_text& out, const actor::suspended_call& call, const runtime_core& core);
 
 // One actor: what the list of actors says of it, and what its suspended calls wait for. `actor` is
 // null if there is no actor with this id.
-void write_story(json_text& to, runtime_core& core, std::uint64_t id);
+void write_story(json_text& out, runtime_core& core, std::uint64_t id);
 
 }  // namespace troupe::observing

@@ -19,120 +19,122 @@
 namespace troupe::observing {
 namespace {
 
-void write_handler(json_text& to, std::string_view name, const handler_sum& sum,
+void write_handler(json_text& out, std::string_view name, const handler_sum& sum,
                    double ns_per_tick) {
   const auto in_ns = [&](double ticks) { return static_cast<std::uint64_t>(ticks * ns_per_tick); };
-  const auto quantile = [&](const observe::value_counts& of, double part) {
-    return in_ns(static_cast<double>(of.quantile(part)));
+  const auto quantile = [&](const observe::value_counts& counts, double part) {
+    return in_ns(static_cast<double>(counts.quantile(part)));
   };
-  to.open('{').member("handler", name);
-  write_members(to, handler_numbers, sum);
-  to.member("busy_ns", sum.spent.cpu_ns).member("blocked_ns", sum.spent.blocked_ns);
-  to.member("busy_samples", sum.busy_samples);
-  to.member("busy_p50_ns", quantile(sum.busy, 0.5)).member("busy_p99_ns", quantile(sum.busy, 0.99));
-  to.member("wait_samples", sum.wait_samples);
-  to.member("wait_p50_ns", quantile(sum.waited, 0.5));
-  to.member("wait_p99_ns", quantile(sum.waited, 0.99)).close('}');
+  out.open('{').member("handler", name);
+  write_members(out, handler_numbers, sum);
+  out.member("busy_ns", sum.spent.cpu_ns).member("blocked_ns", sum.spent.blocked_ns);
+  out.member("busy_samples", sum.busy_samples);
+  out.member("busy_p50_ns", quantile(sum.busy, 0.5))
+      .member("busy_p99_ns", quantile(sum.busy, 0.99));
+  out.member("wait_samples", sum.wait_samples);
+  out.member("wait_p50_ns", quantile(sum.waited, 0.5));
+  out.member("wait_p99_ns", quantile(sum.waited, 0.99)).close('}');
 }
 
-void write_classes(json_text& to, const all_sums& all, double ns_per_tick) {
-  to.key("classes").open('[');
+void write_classes(json_text& out, const all_sums& all, double ns_per_tick) {
+  out.key("classes").open('[');
   for (const auto& [name, sum] : all.classes) {
-    to.open('{').member("class", name);
-    write_members(to, class_numbers, sum);
-    to.key("handlers").open('[');
+    out.open('{').member("class", name);
+    write_members(out, class_numbers, sum);
+    out.key("handlers").open('[');
     for (const auto& [handler, of_handler] : sum.handlers)
-      write_handler(to, handler, of_handler, ns_per_tick);
-    to.close(']').close('}');
+      write_handler(out, handler, of_handler, ns_per_tick);
+    out.close(']').close('}');
   }
-  to.close(']');
-  to.key("edges").open('[');
+  out.close(']');
+  out.key("edges").open('[');
   for (const auto& [key, messages] : all.edges) {
-    to.open('{').member("from", key.first.first).member("to", key.first.second);
-    to.member("handler", key.second).member("messages", messages).close('}');
+    out.open('{').member("from", key.first.first).member("to", key.first.second);
+    out.member("handler", key.second).member("messages", messages).close('}');
   }
-  to.close(']');
+  out.close(']');
 }
 
-void write_worker(json_text& to, const worker_metrics& one, const thread_times::thread_sum& spent) {
-  to.open('{');
-  write_members(to, worker_numbers, one);
-  to.member("busy_ns", spent.cpu_ns).member("blocked_ns", spent.blocked_ns);
-  to.member("idle_ns", spent.idle_ns).close('}');
+void write_worker(json_text& out, const worker_metrics& worker,
+                  const thread_times::thread_sum& spent) {
+  out.open('{');
+  write_members(out, worker_numbers, worker);
+  out.member("busy_ns", spent.cpu_ns).member("blocked_ns", spent.blocked_ns);
+  out.member("idle_ns", spent.idle_ns).close('}');
 }
 
 // Work that is no handler's: posted procedures, lazies, and the like.
-void write_other_work(json_text& to, const thread_times& times) {
+void write_other_work(json_text& out, const thread_times& times) {
   std::map<std::string_view, spent_time> all;
   for (const auto& [name, spent] : times.parts()) {
     if (name.of_class.empty()) all[name.handler] += spent;
   }
-  to.key("other_work").open('[');
+  out.key("other_work").open('[');
   for (const auto& [name, spent] : all) {
-    to.open('{').member("work", name).member("busy_ns", spent.cpu_ns);
-    to.member("blocked_ns", spent.blocked_ns).close('}');
+    out.open('{').member("work", name).member("busy_ns", spent.cpu_ns);
+    out.member("blocked_ns", spent.blocked_ns).close('}');
   }
-  to.close(']');
+  out.close(']');
 }
 
-void write_metrics(json_text& to, const runtime_metrics& now, const thread_times& times) {
-  to.member("up_ns", now.up_ns).key("metrics").open('{');
-  write_members(to, runtime_numbers, now);
-  to.close('}');
+void write_metrics(json_text& out, const runtime_metrics& now, const thread_times& times) {
+  out.member("up_ns", now.up_ns).key("metrics").open('{');
+  write_members(out, runtime_numbers, now);
+  out.close('}');
   const auto spent_by = [&](unsigned worker) {
     const auto found = times.threads().find(worker);
     return found == times.threads().end() ? thread_times::thread_sum() : found->second;
   };
   thread_times::thread_sum all;
   for (const auto& [worker, spent] : times.threads()) all += spent, all.idle_ns += spent.idle_ns;
-  write_worker(to.key("total"), now.total, all);
-  to.key("workers").open('[');
-  for (unsigned number = 0; const worker_metrics& one : now.workers)
-    write_worker(to, one, spent_by(++number));
-  write_worker(to.close(']').key("others"), now.others, spent_by(0));
-  write_other_work(to, times);
+  write_worker(out.key("total"), now.total, all);
+  out.key("workers").open('[');
+  for (unsigned number = 0; const worker_metrics& worker : now.workers)
+    write_worker(out, worker, spent_by(++number));
+  write_worker(out.close(']').key("others"), now.others, spent_by(0));
+  write_other_work(out, times);
 }
 
-void write_timers(json_text& to, tasks::timers& clock) {
+void write_timers(json_text& out, tasks::timers& clock) {
   const tasks::timers::source_counts all = clock.count_by_source();
-  to.key("timers").open('[');
+  out.key("timers").open('[');
   for (std::size_t i = 0; i < all.size(); ++i) {
-    to.open('{').member("source", timer_source_names[i]);
-    write_members(to, timer_numbers, all[i]);
-    to.close('}');
+    out.open('{').member("source", timer_source_names[i]);
+    write_members(out, timer_numbers, all[i]);
+    out.close('}');
   }
-  to.close(']');
+  out.close(']');
 }
 
-void write_times(json_text& to, const timed_sum& of, double ns_per_tick) {
+void write_times(json_text& out, const timed_sum& times, double ns_per_tick) {
   const auto in_ns = [&](double part) {
-    return static_cast<std::uint64_t>(static_cast<double>(of.took.quantile(part)) * ns_per_tick);
+    return static_cast<std::uint64_t>(static_cast<double>(times.took.quantile(part)) * ns_per_tick);
   };
-  to.member("samples", of.samples);
-  to.member("p50_ns", in_ns(0.5)).member("p99_ns", in_ns(0.99));
+  out.member("samples", times.samples);
+  out.member("p50_ns", in_ns(0.5)).member("p99_ns", in_ns(0.99));
 }
 
-void write_operations(json_text& to, const runtime_core& core, double ns_per_tick) {
-  to.key("io").open('[');
+void write_operations(json_text& out, const runtime_core& core, double ns_per_tick) {
+  out.key("io").open('[');
   for (const auto& [name, all] : sum_up(reactor_of(core))) {
-    to.open('{').member("operation", name);
-    write_members(to, operation_numbers, all);
-    write_times(to, all.timed, ns_per_tick);
-    to.close('}');
+    out.open('{').member("operation", name);
+    write_members(out, operation_numbers, all);
+    write_times(out, all.timed, ns_per_tick);
+    out.close('}');
   }
-  to.close(']');
+  out.close(']');
 }
 
-void write_lazies(json_text& to, const runtime_core& core, double ns_per_tick) {
-  to.key("lazies").open('[');
+void write_lazies(json_text& out, const runtime_core& core, double ns_per_tick) {
+  out.key("lazies").open('[');
   for (const auto& [name, all] : sum_up(core.jobs->counts())) {
-    to.open('{').member("lazy", name);
-    write_members(to, lazy_numbers, all);
-    to.member("busy_ns", static_cast<std::uint64_t>(static_cast<double>(all.ticks) * ns_per_tick));
-    write_times(to, all.timed, ns_per_tick);
-    to.close('}');
+    out.open('{').member("lazy", name);
+    write_members(out, lazy_numbers, all);
+    out.member("busy_ns", static_cast<std::uint64_t>(static_cast<double>(all.ticks) * ns_per_tick));
+    write_times(out, all.timed, ns_per_tick);
+    out.close('}');
   }
-  to.close(']');
+  out.close(']');
 }
 
 const char* name_of(actor::seen_state state) {
@@ -148,11 +150,11 @@ const char* name_of(actor::seen_state state) {
 
 }  // namespace
 
-known_handlers::known_handlers(const runtime_core& of) {
-  if (of.system->counts == nullptr) return;
-  of.system->counts->for_each_thread([this](const actor::thread_counts& of_thread) {
-    of_thread.for_each_handler([this](const actor::handler_count& one) {
-      names_.try_emplace(one.method, observing::name_of(one.method));
+known_handlers::known_handlers(const runtime_core& core) {
+  if (core.system->counts == nullptr) return;
+  core.system->counts->for_each_thread([this](const actor::thread_counts& of_thread) {
+    of_thread.for_each_handler([this](const actor::handler_count& handler) {
+      names_.try_emplace(handler.method, observing::name_of(handler.method));
     });
   });
 }
@@ -162,26 +164,27 @@ std::string_view known_handlers::name_of(actor::message::handler method) const n
   return found == names_.end() ? std::string_view() : found->second;
 }
 
-actor_writer::actor_writer(const runtime_core& of)
-    : core_(of), handlers_(of), parents_(*of.system) {
-  tasks::for_each_running(*of.system, [this](const tasks::running_work& its) {
-    if (its.actor != nullptr) running_[its.actor] = its.method;
+actor_writer::actor_writer(const runtime_core& core)
+    : core_(core), handlers_(core), parents_(*core.system) {
+  tasks::for_each_running(*core.system, [this](const tasks::running_work& work) {
+    if (work.actor != nullptr) running_[work.actor] = work.method;
   });
 }
 
-void actor_writer::write(json_text& to, const actor::seen_actor& one,
+void actor_writer::write(json_text& out, const actor::seen_actor& seen,
                          const actor::suspended_call* waits) {
-  to.open('{').member("id", one.id).member("class", one.type->name);
-  const std::string name = core_.system->names.find(one.id);
-  if (!name.empty()) to.member("name", name);
-  to.member("state", name_of(one.state)).member("mail", one.mail);
-  const auto runs = running_.find(one.at);
-  const std::string_view last = handlers_.name_of(runs == running_.end() ? one.last : runs->second);
-  if (!last.empty()) to.member("last_handler", last);
-  const std::uint64_t parent = parents_.find(one);
-  if (parent != 0) to.member("parent", parent);
-  if (waits != nullptr) write_call(to.key("waits"), *waits, core_);
-  to.close('}');
+  out.open('{').member("id", seen.id).member("class", seen.type->name);
+  const std::string name = core_.system->names.find(seen.id);
+  if (!name.empty()) out.member("name", name);
+  out.member("state", name_of(seen.state)).member("mail", seen.mail);
+  const auto runs = running_.find(seen.at);
+  const std::string_view last =
+      handlers_.name_of(runs == running_.end() ? seen.last : runs->second);
+  if (!last.empty()) out.member("last_handler", last);
+  const std::uint64_t parent = parents_.find(seen);
+  if (parent != 0) out.member("parent", parent);
+  if (waits != nullptr) write_call(out.key("waits"), *waits, core_);
+  out.close('}');
 }
 
 // Fixed by the first look that is late enough to know it: sums of ticks must not fall when they are
@@ -204,19 +207,19 @@ const io::reactor* reactor_of(const runtime_core& core) noexcept {
   return static_cast<const io::reactor*>(core.io.taken());
 }
 
-void write_summary(json_text& to, runtime_core& core) {
-  to.open('{');
-  write_metrics(to, core.metrics(), *core.times);
-  to.member("running", actor::running_handlers(*core.system));
-  write_timers(to, *core.clock);
-  write_operations(to, core, ns_per_tick_of(core));
-  write_lazies(to, core, ns_per_tick_of(core));
-  core.watch->list().write_all(to.key("warnings"));
-  core.watch->list().write_counts(to.key("warning_counts"));
+void write_summary(json_text& out, runtime_core& core) {
+  out.open('{');
+  write_metrics(out, core.metrics(), *core.times);
+  out.member("running", actor::running_handlers(*core.system));
+  write_timers(out, *core.clock);
+  write_operations(out, core, ns_per_tick_of(core));
+  write_lazies(out, core, ns_per_tick_of(core));
+  core.watch->list().write_all(out.key("warnings"));
+  core.watch->list().write_counts(out.key("warning_counts"));
   if (core.system->counts != nullptr)
-    write_classes(to, sum_up(*core.system->counts, *core.times), ns_per_tick_of(core));
-  core.components->write(to);
-  to.close('}');
+    write_classes(out, sum_up(*core.system->counts, *core.times), ns_per_tick_of(core));
+  core.components->write(out);
+  out.close('}');
 }
 
 namespace {
@@ -231,17 +234,18 @@ class waits_of {
  public:
   waits_of(runtime_core& core, const std::vector<actor::seen_actor>& page) {
     std::vector<std::uint64_t> ids;
-    for (const actor::seen_actor& one : page) {
-      if (one.state == actor::seen_state::suspended || one.type->reentrant) ids.push_back(one.id);
+    for (const actor::seen_actor& seen : page) {
+      if (seen.state == actor::seen_state::suspended || seen.type->reentrant)
+        ids.push_back(seen.id);
     }
     actor::actor_system& system = *core.system;
     if (ids.empty() || tasks::suspended_turns(system) > suspended_max) return;
     std::ranges::sort(ids);
-    const actor::actor_system::gate_guard here(system);
-    if (!here.let_in()) return;
-    for (actor::suspended_call& one : actor::find_suspended(system, calls_max, ids).found) {
-      const auto [known, is_new] = longest_.try_emplace(one.id, one);
-      if (!is_new && since(one) < since(known->second)) known->second = std::move(one);
+    const actor::actor_system::gate_guard gate(system);
+    if (!gate.let_in()) return;
+    for (actor::suspended_call& call : actor::find_suspended(system, calls_max, ids).found) {
+      const auto [known, is_new] = longest_.try_emplace(call.id, call);
+      if (!is_new && since(call) < since(known->second)) known->second = std::move(call);
     }
   }
   const actor::suspended_call* find(std::uint64_t id) const noexcept {
@@ -252,45 +256,47 @@ class waits_of {
  private:
   static constexpr std::size_t calls_max = 10'000;
   // Calls that no look has seen yet have begun last.
-  static std::uint32_t since(const actor::suspended_call& one) noexcept {
-    return one.waits_for && one.waits_for->first_seen != 0 ? one.waits_for->first_seen : UINT32_MAX;
+  static std::uint32_t since(const actor::suspended_call& call) noexcept {
+    return call.waits_for && call.waits_for->first_seen != 0 ? call.waits_for->first_seen
+                                                             : UINT32_MAX;
   }
   std::unordered_map<std::uint64_t, actor::suspended_call> longest_;
 };
 
-void write_page(json_text& to, runtime_core& core, const std::vector<actor::seen_actor>& page) {
+void write_page(json_text& out, runtime_core& core, const std::vector<actor::seen_actor>& page) {
   const waits_of waits(core, page);
   actor_writer actors(core);
-  to.key("actors").open('[');
-  for (const actor::seen_actor& one : page) actors.write(to, one, waits.find(one.id));
-  to.close(']');
+  out.key("actors").open('[');
+  for (const actor::seen_actor& seen : page) actors.write(out, seen, waits.find(seen.id));
+  out.close(']');
 }
 
 }  // namespace
 
-void write_actors(json_text& to, runtime_core& core, std::uint64_t from, std::size_t most,
+void write_actors(json_text& out, runtime_core& core, std::uint64_t from, std::size_t most,
                   std::string_view of_class) {
   std::vector<actor::seen_actor> page;
   const std::uint64_t next =
-      actor::scan_actors(*core.system, from, [&](const actor::seen_actor& one) {
-        if (!of_class.empty() && one.type->name != of_class) return true;
+      actor::scan_actors(*core.system, from, [&](const actor::seen_actor& seen) {
+        if (!of_class.empty() && seen.type->name != of_class) return true;
         if (page.size() == most) return false;
-        page.push_back(one);
+        page.push_back(seen);
         return true;
       });
-  to.open('{');
-  write_page(to, core, page);
-  to.member("next", next).close('}');
+  out.open('{');
+  write_page(out, core, page);
+  out.member("next", next).close('}');
 }
 
-void write_longest(json_text& to, runtime_core& core, std::size_t most, std::string_view of_class) {
+void write_longest(json_text& out, runtime_core& core, std::size_t most,
+                   std::string_view of_class) {
   std::vector<actor::seen_actor> longest;
   const auto has_more = [](const actor::seen_actor& a, const actor::seen_actor& b) {
     return a.mail > b.mail;
   };
-  actor::scan_actors(*core.system, 0, [&](const actor::seen_actor& one) {
-    if (one.mail == 0 || (!of_class.empty() && one.type->name != of_class)) return true;
-    longest.push_back(one);
+  actor::scan_actors(*core.system, 0, [&](const actor::seen_actor& seen) {
+    if (seen.mail == 0 || (!of_class.empty() && seen.type->name != of_class)) return true;
+    longest.push_back(seen);
     std::push_heap(longest.begin(), longest.end(), has_more);
     if (longest.size() <= most) return true;
     std::pop_heap(longest.begin(), longest.end(), has_more);
@@ -298,9 +304,9 @@ void write_longest(json_text& to, runtime_core& core, std::size_t most, std::str
     return true;
   });
   std::sort(longest.begin(), longest.end(), has_more);
-  to.open('{');
-  write_page(to, core, longest);
-  to.close('}');
+  out.open('{');
+  write_page(out, core, longest);
+  out.close('}');
 }
 
 }  // namespace troupe::observing

@@ -25,29 +25,29 @@ class reactor;
 namespace troupe::observing {
 
 // Appends an object. Throws std::bad_alloc.
-void write_summary(json_text& to, runtime_core& core);
+void write_summary(json_text& out, runtime_core& core);
 
 // Adds all numbers of the runtime to tables; `runtime` is its label. With `components_only` those
 // of its components alone. Throws std::bad_alloc.
-void collect_numbers(observe::row_sink& to, const std::string& runtime, runtime_core& core,
+void collect_numbers(observe::row_sink& rows, const std::string& runtime, runtime_core& core,
                      bool components_only);
 
 // Adds those of the process, which no runtime has: its own instruments, its log, and its use of the
 // system.
-void collect_process(observe::number_tables& to, bool components_only);
+void collect_process(observe::number_tables& tables, bool components_only);
 
 // Appends an object with a page of at most `most` actors, from the id `from` on, and the id of the
 // next page (0: none). Of one class only, if `of_class` is not empty.
-void write_actors(json_text& to, runtime_core& core, std::uint64_t from, std::size_t most,
+void write_actors(json_text& out, runtime_core& core, std::uint64_t from, std::size_t most,
                   std::string_view of_class);
 
 // Appends an object with the actors that have most mail, the longest mailbox first.
-void write_longest(json_text& to, runtime_core& core, std::size_t most, std::string_view of_class);
+void write_longest(json_text& out, runtime_core& core, std::size_t most, std::string_view of_class);
 
 // The handlers that the runtime has counted so far, and their names. Throws std::bad_alloc.
 class known_handlers {
  public:
-  explicit known_handlers(const runtime_core& of);
+  explicit known_handlers(const runtime_core& core);
   // Empty for what is none of them.
   std::string_view name_of(actor::message::handler method) const noexcept;
 
@@ -58,23 +58,23 @@ class known_handlers {
 // What is known of actors, as objects.
 class actor_writer {
  public:
-  explicit actor_writer(const runtime_core& of);
+  explicit actor_writer(const runtime_core& core);
   // `waits`: of its suspended calls the one that has waited longest, or null.
-  void write(json_text& to, const actor::seen_actor& one,
+  void write(json_text& out, const actor::seen_actor& seen,
              const actor::suspended_call* waits = nullptr);
 
  private:
   const runtime_core& core_;
   const known_handlers handlers_;
-  // Of the actors in turns: an actor's own word gets the handler at the end of the turn.
+  // The handlers of the actors in turns; an actor's own word gets the handler at its turn's end.
   std::unordered_map<const void*, actor::message::handler> running_;
   actor::parent_ids parents_;
 };
-// What one tick of the counts lasts.
+// The duration of one tick of the counts.
 double ns_per_tick_of(const runtime_core& core) noexcept;
 // Null before the first operation.
 // An object with the numbers of the process, and the name of its host.
-void write_process(json_text& to);
+void write_process(json_text& out);
 const io::reactor* reactor_of(const runtime_core& core) noexcept;
 
 inline constexpr std::string_view timer_source_names[tasks::timer_sources] = {

@@ -31,22 +31,22 @@ std::int64_t ns_of(std::chrono::nanoseconds span) { return span.count(); }
 
 std::int64_t period_of(const warning_limits& limits) {
   std::int64_t period = ns_per_s;
-  for (const std::int64_t one :
+  for (const std::int64_t limit :
        {ns_of(limits.mailbox), ns_of(limits.growth), ns_of(limits.ask), ns_of(limits.lock)}) {
-    if (one != 0) period = std::min(period, one / 4);
+    if (limit != 0) period = std::min(period, limit / 4);
   }
   return std::max(period, 5 * ns_per_ms);
 }
 
 // The number of messages of a handler that this thread has begun; of all threads that are no
 // workers, if it is none.
-std::uint64_t messages_of(const actor::message_counts& counts, const tasks::running_work& its,
+std::uint64_t messages_of(const actor::message_counts& counts, const tasks::running_work& work,
                           const actor::cell_type* type) {
   std::uint64_t sum = 0;
-  counts.for_each_thread([&](const actor::thread_counts& of) {
-    if (of.worker() != its.worker) return;
-    of.for_each_handler([&](const actor::handler_count& one) {
-      if (one.method == its.method && one.type == type) sum += one.messages.get();
+  counts.for_each_thread([&](const actor::thread_counts& thread) {
+    if (thread.worker() != work.worker) return;
+    thread.for_each_handler([&](const actor::handler_count& handler) {
+      if (handler.method == work.method && handler.type == type) sum += handler.messages.get();
     });
   });
   return sum;
@@ -87,14 +87,14 @@ std::int64_t warning_watch::look(std::int64_t now) noexcept {
 
 std::vector<warning_watch::running_part> warning_watch::what_runs(std::int64_t now) const {
   std::vector<running_part> seen;
-  tasks::for_each_running(*core_.system, [&](const tasks::running_work& its) {
+  tasks::for_each_running(*core_.system, [&](const tasks::running_work& work) {
     // jobs compute: they may take long
-    if (its.actor != nullptr || its.is_posted) seen.push_back({its, nullptr, its.begun, now});
+    if (work.actor != nullptr || work.is_posted) seen.push_back({work, nullptr, work.begun, now});
   });
-  for (running_part& one : seen) {
-    if (one.its.actor == nullptr || core_.system->counts == nullptr) continue;
-    one.type = actor::find_type(one.its.actor);
-    one.number += messages_of(*core_.system->counts, one.its, one.type);
+  for (running_part& part : seen) {
+    if (part.work.actor == nullptr || core_.system->counts == nullptr) continue;
+    part.type = actor::find_type(part.work.actor);
+    part.number += messages_of(*core_.system->counts, part.work, part.type);
   }
   return seen;
 }
@@ -102,10 +102,10 @@ std::vector<warning_watch::running_part> warning_watch::what_runs(std::int64_t n
 // A part that is seen at two looks has run for the whole time between them.
 void warning_watch::look_at_running(std::int64_t now) {
   std::vector<running_part> seen = what_runs(now);
-  for (running_part& one : seen) {
+  for (running_part& part : seen) {
     const auto before = std::ranges::find_if(
-        running_, [&](const running_part& other) { return one.is_same_as(other); });
-    if (before != running_.end()) one = *before;
+        running_, [&](const running_part& other) { return part.is_same_as(other); });
+    if (before != running_.end()) part = *before;
   }
   running_ = std::move(seen);
   looks_twice_ = !looks_twice_ && !running_.empty();
@@ -114,33 +114,33 @@ void warning_watch::look_at_running(std::int64_t now) {
                                            ? std::max(ns_of(limits_.handler), ns_per_ms / 10)
                                            : running_pause_ns + idle_ns_);
   next_running_ns_ = time_span(again).after(std::chrono::nanoseconds(now)).count();
-  for (running_part& one : running_) {
-    if (now - one.first_ns >= ns_of(limits_.handler))
-      add_running(one, now, !std::exchange(one.counted, true));
+  for (running_part& part : running_) {
+    if (now - part.first_ns >= ns_of(limits_.handler))
+      add_running(part, now, !std::exchange(part.counted, true));
   }
 }
 
-void warning_watch::add_running(const running_part& one, std::int64_t now, bool is_new) {
-  const tasks::running_work& its = one.its;
+void warning_watch::add_running(const running_part& part, std::int64_t now, bool is_new) {
+  const tasks::running_work& work = part.work;
   finding found{warning_kind::long_handler};
-  found.method = its.is_posted ? "a posted procedure" : name_of(its.method);
+  found.method = work.is_posted ? "a posted procedure" : name_of(work.method);
   found.subject = found.method;
-  if (its.actor != nullptr) {
-    found.actor_id = core_.system->slots.find_number(its.actor);
-    if (one.type == nullptr || found.actor_id == 0) return;  // it has ended meanwhile
-    if (one.type->may_block) return;
-    found.actor = one.type->name;
-    found.subject += " of " + std::string(one.type->name) + " #" + std::to_string(found.actor_id);
+  if (work.actor != nullptr) {
+    found.actor_id = core_.system->slots.find_number(work.actor);
+    if (part.type == nullptr || found.actor_id == 0) return;  // it has ended meanwhile
+    if (part.type->may_block) return;
+    found.actor = part.type->name;
+    found.subject += " of " + std::string(part.type->name) + " #" + std::to_string(found.actor_id);
   }
   found.times = is_new ? 1 : 0;
-  found.lasted_ns = now - one.first_ns;
+  found.lasted_ns = now - part.first_ns;
   found.text =
       found.subject + " has run for " + time_text(found.lasted_ns) + " so far on " +
-      (its.worker == 0 ? "a thread that is no worker, and "
-                       : "worker " + std::to_string(its.worker) + ", and ") +
-      (base::is_blocked(its.system_thread) ? "is blocked there in a call of the system or by a "
-                                             "lock."
-                                           : "computes, or waits for a processor.");
+      (work.worker == 0 ? "a thread that is no worker, and "
+                        : "worker " + std::to_string(work.worker) + ", and ") +
+      (base::is_blocked(work.system_thread) ? "is blocked there in a call of the system or by a "
+                                              "lock."
+                                            : "computes, or waits for a processor.");
   found.advice = advice_for_handler;
   list_.add(std::move(found));
 }
@@ -159,14 +159,14 @@ void warning_watch::look_at_samples() {
   };
   std::map<std::pair<std::string_view, std::string_view>, long_calls> sums;
   core_.system->counts->for_each_thread([&](const actor::thread_counts& counts) {
-    counts.for_each_handler([&](const actor::handler_count& one) {
-      const std::uint64_t count = one.type->may_block ? 0 : one.busy.count_above(least);
+    counts.for_each_handler([&](const actor::handler_count& handler) {
+      const std::uint64_t count = handler.type->may_block ? 0 : handler.busy.count_above(least);
       if (count == 0) return;
-      long_calls& to = sums[{one.type->name, name_of(one.method)}];
+      long_calls& calls = sums[{handler.type->name, name_of(handler.method)}];
       observe::value_counts all;
-      one.busy.add_to(all);
-      to.count += count;
-      to.longest = std::max(to.longest, all.quantile(1));
+      handler.busy.add_to(all);
+      calls.count += count;
+      calls.longest = std::max(calls.longest, all.quantile(1));
     });
   });
   const double ns_per_tick = ns / static_cast<double>(now.ticks - core_.observed_since.ticks);
@@ -239,30 +239,30 @@ void warning_watch::look_at_counts(std::int64_t now) {
     counts_.look_at_operation(name, all.timed.took, ns_per_tick_of(core_), now, list_);
   }
   for (const auto& [name, all] : sum_up(core_.jobs->counts())) others += all.computed;
-  for (const auto& one : core_.clock->count_by_source()) others += one.expired;
+  for (const auto& source : core_.clock->count_by_source()) others += source.expired;
   others += count_from_outside(core_.system->counts.get());
   if (core_.options.policy == policy::simulated) return;  // whose time is virtual
   counts_.look_at_progress(metrics.total.messages, others, now, list_);
   counts_.look_at_timers(*core_.clock, now, list_);
 }
 
-bool warning_watch::has_grown(const actor::seen_actor& one, std::int64_t now, grown& of_class) {
-  const auto found = growing_.find(one.id);
+bool warning_watch::has_grown(const actor::seen_actor& seen, std::int64_t now, grown& of_class) {
+  const auto found = growing_.find(seen.id);
   if (found == growing_.end()) {
     if (growing_.size() < growing_max)
-      growing_.insert({one.id, {now, one.mail, one.mail, looks_, false}});
+      growing_.insert({seen.id, {now, seen.mail, seen.mail, looks_, false}});
     return false;
   }
-  growth& its = found->second;
-  if (one.mail < its.last) its = {now, one.mail, one.mail, looks_, false};
-  its.last = one.mail;
-  its.look = looks_;
-  const bool grew = its.last > its.first || one.has_more;
-  if (now - its.since_ns < ns_of(limits_.mailbox) || !grew) return false;
-  of_class.more += std::exchange(its.counted, true) ? 0 : 1;
-  if (one.mail < of_class.longest.mail) return true;
-  of_class.longest = one;
-  of_class.since_ns = its.since_ns;
+  growth& course = found->second;
+  if (seen.mail < course.last) course = {now, seen.mail, seen.mail, looks_, false};
+  course.last = seen.mail;
+  course.look = looks_;
+  const bool grew = course.last > course.first || seen.has_more;
+  if (now - course.since_ns < ns_of(limits_.mailbox) || !grew) return false;
+  of_class.more += std::exchange(course.counted, true) ? 0 : 1;
+  if (seen.mail < of_class.longest.mail) return true;
+  of_class.longest = seen;
+  of_class.since_ns = course.since_ns;
   return true;
 }
 
@@ -271,27 +271,28 @@ void warning_watch::look_at_mailboxes(std::int64_t now) {
   ++looks_;
   std::map<std::string_view, grown> classes;
   mail_.clear();
-  actor::scan_actors(*core_.system, 0, [&](const actor::seen_actor& one) {
-    if (one.mail == 0) return true;
-    class_mail& all = mail_[one.type->name];
-    all.messages += one.mail;
-    all.longest = std::max<std::uint64_t>(all.longest, one.mail);
-    if (one.mail < limits_.mailbox_messages) return true;
+  actor::scan_actors(*core_.system, 0, [&](const actor::seen_actor& seen) {
+    if (seen.mail == 0) return true;
+    class_mail& all = mail_[seen.type->name];
+    all.messages += seen.mail;
+    all.longest = std::max<std::uint64_t>(all.longest, seen.mail);
+    if (seen.mail < limits_.mailbox_messages) return true;
     grown none;
-    const auto known = classes.find(one.type->name);
-    grown& its = known == classes.end() ? none : known->second;
-    if (has_grown(one, now, its) && known == classes.end()) classes.emplace(one.type->name, none);
+    const auto known = classes.find(seen.type->name);
+    grown& of_class = known == classes.end() ? none : known->second;
+    if (has_grown(seen, now, of_class) && known == classes.end())
+      classes.emplace(seen.type->name, none);
     return true;
   });
-  std::erase_if(growing_, [this](const auto& one) { return one.second.look != looks_; });
-  for (const auto& [name, its] : classes) {
-    finding found{warning_kind::growing_mailbox, name, {}, its.longest.id, its.more};
-    found.lasted_ns = now - its.since_ns;
-    found.subject = "the mailbox of " + std::string(name) + " #" + std::to_string(its.longest.id);
+  std::erase_if(growing_, [this](const auto& entry) { return entry.second.look != looks_; });
+  for (const auto& [name, mail] : classes) {
+    finding found{warning_kind::growing_mailbox, name, {}, mail.longest.id, mail.more};
+    found.lasted_ns = now - mail.since_ns;
+    found.subject = "the mailbox of " + std::string(name) + " #" + std::to_string(mail.longest.id);
     found.text = found.subject + " has grown for " + time_text(found.lasted_ns) + ", to " +
-                 (its.longest.has_more ? "more than " : "") + std::to_string(its.longest.mail) +
+                 (mail.longest.has_more ? "more than " : "") + std::to_string(mail.longest.mail) +
                  " messages: the actor " +
-                 (its.longest.state == actor::seen_state::suspended
+                 (mail.longest.state == actor::seen_state::suspended
                       ? "is suspended, and a dump says what it waits for."
                       : "handles fewer than it gets.");
     found.advice =

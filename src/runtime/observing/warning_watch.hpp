@@ -55,14 +55,14 @@ class warning_watch {
  private:
   // A part of work that a thread ran when it was looked at.
   struct running_part {
-    tasks::running_work its;
+    tasks::running_work work;
     const actor::cell_type* type;  // null: no actor's
     std::uint64_t number;          // differs from those of other parts of the same handler
     std::int64_t first_ns;         // when it was seen first
     bool counted = false;          // as a warning
     bool is_same_as(const running_part& other) const noexcept {
-      return its.system_thread == other.its.system_thread && its.actor == other.its.actor &&
-             its.method == other.its.method && number == other.number;
+      return work.system_thread == other.work.system_thread && work.actor == other.work.actor &&
+             work.method == other.work.method && number == other.number;
     }
   };
   struct growth {
@@ -71,7 +71,7 @@ class warning_watch {
     std::uint64_t look;         // that saw it last
     bool counted = false;
   };
-  // Of the mailboxes of one class that have grown for too long.
+  // The mailboxes of one class that have grown for too long.
   struct grown {
     actor::seen_actor longest{};
     std::int64_t since_ns = 0;
@@ -80,11 +80,11 @@ class warning_watch {
 
   void look_at_running(std::int64_t now);
   std::vector<running_part> what_runs(std::int64_t now) const;
-  void add_running(const running_part& one, std::int64_t now, bool is_new);
+  void add_running(const running_part& part, std::int64_t now, bool is_new);
   void look_at_all(std::int64_t now);
   void look_at_samples();
   void look_at_mailboxes(std::int64_t now);
-  bool has_grown(const actor::seen_actor& one, std::int64_t now, grown& of_class);
+  bool has_grown(const actor::seen_actor& seen, std::int64_t now, grown& of_class);
   void look_at_counts(std::int64_t now);
   void look_at_blocking_pool();
   void look_at_descriptors();

@@ -69,8 +69,8 @@ class json_text {
     return *this;
   }
   template <class Value>
-  json_text& member(std::string_view name, Value&& of) {
-    return key(name).value(std::forward<Value>(of));
+  json_text& member(std::string_view name, Value&& content) {
+    return key(name).value(std::forward<Value>(content));
   }
   std::string take() && { return std::move(text_); }
 

@@ -22,9 +22,9 @@ std::uint64_t difference(std::uint64_t more, std::uint64_t less) {
 // A time is known within 25 %.
 constexpr std::array seconds_bounds{1e-7, 1e-6, 1e-5, 1e-4, 1e-3, 5e-3, 2e-2, 0.1, 0.5, 2.0, 10.0};
 
-double up_seconds(const runtime_metrics& of) { return static_cast<double>(of.up_ns) / 1e9; }
-std::uint64_t alive_of(const class_sum& of) { return of.alive(); }
-std::uint64_t suspended_of(const class_sum& of) { return of.suspended_now(); }
+double up_seconds(const runtime_metrics& now) { return static_cast<double>(now.up_ns) / 1e9; }
+std::uint64_t alive_of(const class_sum& sum) { return sum.alive(); }
+std::uint64_t suspended_of(const class_sum& sum) { return sum.suspended_now(); }
 
 }  // namespace
 
@@ -45,21 +45,21 @@ all_sums sum_up(const actor::message_counts& counts, const thread_times& times) 
   all_sums all;
   counts.for_each_thread([&](const actor::thread_counts& of_thread) {
     of_thread.for_each_class(
-        [&](const actor::class_count& one) { all.classes[one.type->name].add(one); });
-    of_thread.for_each_handler([&](const actor::handler_count& one) {
-      handler_sum& to = all.classes[one.type->name].handlers[name_of(one.method)];
-      to.messages += one.messages.get();
-      to.resumed += one.resumed.get();
-      to.failures += one.failures.get();
-      to.busy_ticks += one.busy_ticks.get();
-      to.busy_samples += one.busy_samples.get();
-      to.wait_samples += one.wait_samples.get();
-      one.busy.add_to(to.busy);
-      one.waited.add_to(to.waited);
+        [&](const actor::class_count& counted) { all.classes[counted.type->name].add(counted); });
+    of_thread.for_each_handler([&](const actor::handler_count& counted) {
+      handler_sum& sum = all.classes[counted.type->name].handlers[name_of(counted.method)];
+      sum.messages += counted.messages.get();
+      sum.resumed += counted.resumed.get();
+      sum.failures += counted.failures.get();
+      sum.busy_ticks += counted.busy_ticks.get();
+      sum.busy_samples += counted.busy_samples.get();
+      sum.wait_samples += counted.wait_samples.get();
+      counted.busy.add_to(sum.busy);
+      counted.waited.add_to(sum.waited);
     });
-    of_thread.for_each_edge([&](const actor::edge_count& one) {
-      const std::string_view from = one.from == nullptr ? "outside" : one.from->name;
-      all.edges[{{from, one.to->name}, name_of(one.method)}] += one.messages.get();
+    of_thread.for_each_edge([&](const actor::edge_count& counted) {
+      const std::string_view from = counted.from == nullptr ? "outside" : counted.from->name;
+      all.edges[{{from, counted.to->name}, name_of(counted.method)}] += counted.messages.get();
     });
   });
   for (const auto& [name, spent] : times.parts()) {
@@ -70,50 +70,50 @@ all_sums sum_up(const actor::message_counts& counts, const thread_times& times) 
   return all;
 }
 
-std::map<std::string_view, operation_sum> sum_up(const io::reactor* of) {
+std::map<std::string_view, operation_sum> sum_up(const io::reactor* reactor) {
   std::map<std::string_view, operation_sum> kinds;
-  if (of == nullptr || of->counted == nullptr) return kinds;
-  of->counted->for_each_thread([&](const io::thread_operations& of_thread) {
-    of_thread.for_each_kind([&](io::action what, const io::operation_count& one) {
+  if (reactor == nullptr || reactor->counted == nullptr) return kinds;
+  reactor->counted->for_each_thread([&](const io::thread_operations& of_thread) {
+    of_thread.for_each_kind([&](io::action what, const io::operation_count& counted) {
       operation_sum& all = kinds[io::name_of(what)];
-      all.operations += one.done.get();
-      all.bytes += one.bytes.get();
-      all.errors += one.errors.get();
-      all.cancelled += one.cancelled.get();
-      all.timed.samples += one.samples.get();
-      one.took.add_to(all.timed.took);
+      all.operations += counted.done.get();
+      all.bytes += counted.bytes.get();
+      all.errors += counted.errors.get();
+      all.cancelled += counted.cancelled.get();
+      all.timed.samples += counted.samples.get();
+      counted.took.add_to(all.timed.took);
     });
   });
   return kinds;
 }
 
-std::map<std::string_view, lazy_sum> sum_up(const jobs::lazy_counts* of) {
+std::map<std::string_view, lazy_sum> sum_up(const jobs::lazy_counts* counts) {
   std::map<std::string_view, lazy_sum> classes;
-  if (of == nullptr) return classes;
-  of->for_each_thread([&](const jobs::thread_lazies& of_thread) {
-    of_thread.for_each_class([&](const jobs::lazy_count& one) {
-      lazy_sum& all = classes[one.name];
-      all.computed += one.computed.get();
-      all.stolen += one.stolen.get();
-      all.ticks += one.busy_ticks.get();
-      all.timed.samples += one.samples.get();
-      one.took.add_to(all.timed.took);
+  if (counts == nullptr) return classes;
+  counts->for_each_thread([&](const jobs::thread_lazies& of_thread) {
+    of_thread.for_each_class([&](const jobs::lazy_count& counted) {
+      lazy_sum& all = classes[counted.name];
+      all.computed += counted.computed.get();
+      all.stolen += counted.stolen.get();
+      all.ticks += counted.busy_ticks.get();
+      all.timed.samples += counted.samples.get();
+      counted.took.add_to(all.timed.took);
     });
   });
   return classes;
 }
 
-observe::distribution in_seconds(const observe::value_counts& of, double ticks_in_all,
+observe::distribution in_seconds(const observe::value_counts& ticks, double ticks_in_all,
                                  double ns_per_tick) {
   const double seconds_per_tick = ns_per_tick / 1e9;
-  observe::distribution made =
-      of.spread_over(seconds_bounds, [&](double tick) { return tick * seconds_per_tick; });
-  made.sum = ticks_in_all * seconds_per_tick;
-  return made;
+  observe::distribution seconds =
+      ticks.spread_over(seconds_bounds, [&](double tick) { return tick * seconds_per_tick; });
+  seconds.sum = ticks_in_all * seconds_per_tick;
+  return seconds;
 }
 
-observe::distribution in_seconds(const observe::value_counts& of, double ns_per_tick) {
-  return in_seconds(of, of.sum(), ns_per_tick);
+observe::distribution in_seconds(const observe::value_counts& ticks, double ns_per_tick) {
+  return in_seconds(ticks, ticks.sum(), ns_per_tick);
 }
 
 const observe::number_table<log::counts> log_numbers{

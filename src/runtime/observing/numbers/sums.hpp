@@ -52,19 +52,19 @@ struct operation_sum {
   std::uint64_t operations = 0, bytes = 0, errors = 0, cancelled = 0;
   timed_sum timed;
 };
-// `of` may be null.
-std::map<std::string_view, operation_sum> sum_up(const io::reactor* of);
+// `reactor` may be null.
+std::map<std::string_view, operation_sum> sum_up(const io::reactor* reactor);
 struct lazy_sum {
   std::uint64_t computed = 0, stolen = 0, ticks = 0;
   timed_sum timed;
 };
-std::map<std::string_view, lazy_sum> sum_up(const jobs::lazy_counts* of);
+std::map<std::string_view, lazy_sum> sum_up(const jobs::lazy_counts* counts);
 
 // The values of a histogram in ticks as one in seconds; `sum` is that of all ticks.
-observe::distribution in_seconds(const observe::value_counts& of, double ticks_in_all,
+observe::distribution in_seconds(const observe::value_counts& ticks, double ticks_in_all,
                                  double ns_per_tick);
 // The same without a sum that was counted: that of the buckets' middles.
-observe::distribution in_seconds(const observe::value_counts& of, double ns_per_tick);
+observe::distribution in_seconds(const observe::value_counts& ticks, double ns_per_tick);
 
 // Times of samples are numbers of their own: they are scaled.
 struct times_of_handler {

@@ -25,6 +25,6 @@ const char* stacks_refused() noexcept;
 // Appends an object: for each of those threads its registers, the innermost part of its stack, and
 // the handler that it was in. Asks at most 256 threads, for at most a second. Throws
 // std::bad_alloc.
-void write_stacks(json_text& to, runtime_core& core, stacks_wanted wanted);
+void write_stacks(json_text& out, runtime_core& core, stacks_wanted wanted);
 
 }  // namespace troupe::observing

@@ -25,11 +25,12 @@ bool has_slept(std::uint64_t cpu_ns, std::uint64_t wall_ns, int thread) noexcept
 std::int64_t thread_times::look(std::int64_t now_ns) {
   if (now_ns < next_ns_) return next_ns_;
   now_.clear();
-  tasks::for_each_thread(system_, [this](const tasks::running_work& its) { now_.push_back(its); });
+  tasks::for_each_thread(system_,
+                         [this](const tasks::running_work& work) { now_.push_back(work); });
   ++looks_;
   ++quiet_looks_;
-  for (const tasks::running_work& its : now_) look_at(its, now_ns);
-  std::erase_if(seen_, [this](const auto& one) { return one.second.look != looks_; });
+  for (const tasks::running_work& work : now_) look_at(work, now_ns);
+  std::erase_if(seen_, [this](const auto& entry) { return entry.second.look != looks_; });
   return next_ns_ = now_ns + next_pause();
 }
 
@@ -40,39 +41,40 @@ std::int64_t thread_times::next_pause() {
   return mean / 2 + std::uniform_int_distribution<std::int64_t>(0, mean)(random_);
 }
 
-void thread_times::look_at(const tasks::running_work& its, std::int64_t now_ns) {
-  const std::int64_t cpu_ns = base::cpu_ns_of(its.system_thread);
+void thread_times::look_at(const tasks::running_work& work, std::int64_t now_ns) {
+  const std::int64_t cpu_ns = base::cpu_ns_of(work.system_thread);
   if (cpu_ns < 0) return;
-  const auto [at, is_new] = seen_.try_emplace(its.system_thread, now_ns, cpu_ns, looks_);
+  const auto [at, is_new] = seen_.try_emplace(work.system_thread, now_ns, cpu_ns, looks_);
   seen_thread& before = at->second;
   const std::uint64_t wall = since(before.wall_ns, now_ns), cpu = since(before.cpu_ns, cpu_ns);
   before = {now_ns, cpu_ns, looks_};
-  thread_sum& all = threads_[its.worker];
+  thread_sum& all = threads_[work.worker];
   all.cpu_ns += cpu;
   all.unassigned_ns += cpu;
-  if (its.method != nullptr || cpu != 0) quiet_looks_ = 0;
-  if (its.method == nullptr) {
+  if (work.method != nullptr || cpu != 0) quiet_looks_ = 0;
+  if (work.method == nullptr) {
     all.idle_ns += wall;
-  } else if (has_slept(cpu, wall, its.system_thread)) {
+  } else if (has_slept(cpu, wall, work.system_thread)) {
     all.blocked_ns += wall;
-    part_of(its).blocked_ns += wall;
+    part_of(work).blocked_ns += wall;
   } else {
-    part_of(its).cpu_ns += std::exchange(all.unassigned_ns, 0);
+    part_of(work).cpu_ns += std::exchange(all.unassigned_ns, 0);
   }
 }
 
 // An actor that has ended meanwhile was of the class that ran this handler last.
-spent_time& thread_times::part_of(const tasks::running_work& its) {
-  const std::string_view handler = its.what != nullptr && its.actor == nullptr
-                                       ? its.what
-                                       : its.method(nullptr, nullptr, sched::message_act::describe);
+spent_time& thread_times::part_of(const tasks::running_work& work) {
+  const std::string_view handler =
+      work.what != nullptr && work.actor == nullptr
+          ? work.what
+          : work.method(nullptr, nullptr, sched::message_act::describe);
   std::string_view of_class;
-  if (its.actor != nullptr) {
-    std::string_view& known = class_of_[its.method];
-    if (const actor::cell_type* const type = actor::find_type(its.actor)) known = type->name;
+  if (work.actor != nullptr) {
+    std::string_view& known = class_of_[work.method];
+    if (const actor::cell_type* const type = actor::find_type(work.actor)) known = type->name;
     of_class = known;
   }
-  return parts_[{its.worker, of_class, handler}];
+  return parts_[{work.worker, of_class, handler}];
 }
 
 }  // namespace troupe::observing

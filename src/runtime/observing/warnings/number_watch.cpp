@@ -53,9 +53,9 @@ std::string name_of_thing(const trouble_words& words, std::span<const std::strin
   return words.noun + name;
 }
 
-std::uint64_t counted_value(const observe::number_value& of) noexcept {
-  if (const auto* const count = std::get_if<std::uint64_t>(&of)) return *count;
-  if (const auto* const count = std::get_if<std::int64_t>(&of))
+std::uint64_t counted_value(const observe::number_value& value) noexcept {
+  if (const auto* const count = std::get_if<std::uint64_t>(&value)) return *count;
+  if (const auto* const count = std::get_if<std::int64_t>(&value))
     return *count < 0 ? 0 : static_cast<std::uint64_t>(*count);
   return 0;
 }
@@ -66,21 +66,21 @@ double seconds_of(time_span limit) {
 
 }  // namespace
 
-void number_watch::sink::take(const observe::number_group& of, std::vector<std::string> labels,
+void number_watch::sink::take(const observe::number_group& group, std::vector<std::string> labels,
                               const void* values) {
-  for (const observe::number& number : of.numbers()) {
+  for (const observe::number& number : group.numbers()) {
     if (number.shows == trouble::none) continue;
-    seen_number& seen = of_.seen_[{&number, labels}];
+    seen_number& seen = watch_.seen_[{&number, labels}];
     const observe::number_value now = number.read(values);
     std::string text;
     const bool is_found =
-        of_.is_in_trouble(number, now, seen, text) && seen.again.is_again(now_ns_, lasts_);
+        watch_.is_in_trouble(number, now, seen, text) && seen.again.is_again(now_ns_, lasts_);
     seen.value = now;
     seen.is_known = true;
-    seen.look = of_.looks_;
+    seen.look = watch_.looks_;
     if (!is_found) continue;
     const trouble_words& words = words_of(number.shows);
-    std::string name = name_of_thing(words, of.labels(), labels);
+    std::string name = name_of_thing(words, group.labels(), labels);
     finding found{words.kind};
     found.subject = name;
     found.text = name + text;

@@ -31,7 +31,7 @@ class number_watch {
       shown.trouble.method = shown.name;
       list.add(std::move(shown.trouble));
     }
-    std::erase_if(seen_, [this](const auto& one) { return one.second.look != looks_; });
+    std::erase_if(seen_, [this](const auto& entry) { return entry.second.look != looks_; });
   }
 
  private:
@@ -47,11 +47,11 @@ class number_watch {
     std::string name;
   };
   struct sink final : observe::row_sink {
-    sink(number_watch& of, std::int64_t now_ns, std::chrono::nanoseconds lasts) noexcept
-        : of_(of), now_ns_(now_ns), lasts_(lasts) {}
-    void take(const observe::number_group& of, std::vector<std::string> labels,
+    sink(number_watch& watch, std::int64_t now_ns, std::chrono::nanoseconds lasts) noexcept
+        : watch_(watch), now_ns_(now_ns), lasts_(lasts) {}
+    void take(const observe::number_group& group, std::vector<std::string> labels,
               const void* values) override;
-    number_watch& of_;
+    number_watch& watch_;
     const std::int64_t now_ns_;
     const std::chrono::nanoseconds lasts_;
     std::vector<named_finding> found_;
@@ -59,7 +59,7 @@ class number_watch {
   using key = std::pair<const observe::number*, std::vector<std::string>>;
 
   // Whether the number is in trouble, with the end of the sentence about it.
-  bool is_in_trouble(const observe::number& one, const observe::number_value& now,
+  bool is_in_trouble(const observe::number& number, const observe::number_value& now,
                      const seen_number& before, std::string& text) const;
   bool is_slow(const observe::distribution& now, const seen_number& before, double limit_seconds,
                std::string& text) const;

@@ -37,11 +37,11 @@ void wait_cycles::visit_from(std::size_t root) {
       leave(at);
       continue;
     }
-    const std::size_t to = asker_node.asked[asker_node.next++];
-    if (nodes_[to].number == none) {
-      path_.push_back(to);
-    } else if (nodes_[to].set == none) {  // on the stack
-      asker_node.low = std::min(asker_node.low, nodes_[to].number);
+    const std::size_t target = asker_node.asked[asker_node.next++];
+    if (nodes_[target].number == none) {
+      path_.push_back(target);
+    } else if (nodes_[target].set == none) {  // on the stack
+      asker_node.low = std::min(asker_node.low, nodes_[target].number);
     }
   }
 }

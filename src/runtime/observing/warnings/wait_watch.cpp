@@ -141,9 +141,9 @@ void wait_watch::add_asks(const std::vector<late_ask>& asks, std::uint32_t befor
   std::map<std::pair<std::string_view, std::string_view>, group> groups;
   for (const late_ask& wait_of : asks)
     groups[{wait_of.wait.call.actor, wait_of.wait.call.method}].add(wait_of.wait, before);
-  for (const auto& [of, all] : groups) {
+  for (const auto& [key, all] : groups) {
     const actor::suspended_call& call = all.longest->call;
-    finding found{warning_kind::unanswered_ask, of.first, of.second, call.id, all.more};
+    finding found{warning_kind::unanswered_ask, key.first, key.second, call.id, all.more};
     found.text = actor::line_of(call, system_).substr(3);
     found.subject = found.text.substr(0, found.text.find(" waits"));
     found.lasted_ns = ns_since(all.longest->first_seen);

@@ -51,8 +51,8 @@ class warning_list {
   void forget_old();
 
   // An array of all, and an object with how often each kind was found.
-  void write_all(json_text& to) const;
-  void write_counts(json_text& to) const;
+  void write_all(json_text& out) const;
+  void write_counts(json_text& out) const;
   // How often each kind was found, how many of its warnings are active, and how often one of them
   // has become active.
   struct kind_counts {
