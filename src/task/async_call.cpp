@@ -3,9 +3,32 @@
 #include <utility>
 
 #include "base/atomics.hpp"
+#include "base/invariant.hpp"
 #include "troupe/task/side_call.hpp"
 
 namespace troupe::tasks {
+
+// Called by the functions of a checked build alone.
+void async_call::check_standing([[maybe_unused]] standing from,
+                                [[maybe_unused]] standing to) noexcept {
+  switch (to) {
+    case standing::usual:
+      TROUPE_INVARIANT(from == standing::listed, "S1");
+      break;
+    case standing::listed:
+      TROUPE_INVARIANT(from == standing::usual, "S1");
+      break;
+    case standing::postponed:
+      TROUPE_INVARIANT(from == standing::usual || from == standing::postponed, "S2");
+      break;
+    case standing::paused:
+      TROUPE_INVARIANT(from == standing::begun || from == standing::paused, "S2");
+      break;
+    case standing::begun:
+      TROUPE_INVARIANT(from != standing::listed, "S1");
+      break;
+  }
+}
 
 void async_call::cancel() noexcept {
   cancelled = true;

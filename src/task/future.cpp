@@ -1,5 +1,6 @@
 #include "troupe/task/future.hpp"
 
+#include "base/invariant.hpp"
 #include "task/running/actor_functions.hpp"
 #include "task/running/runtime_state.hpp"
 #include "task/timers.hpp"
@@ -17,11 +18,18 @@ std::exception_ptr broken_error() noexcept try {
 
 namespace {
 
-// order: relaxed (both)  hints for the turn that would handle the ask
+void change(ask_link& ask, ask_link::wait to) noexcept {
+  // order: relaxed  the asker's turns change it, and a thread that has ended the wait
+  TROUPE_INVARIANT(!ask.is_refused() || to == ask_link::wait::refused, "W1");
+  // order: relaxed  a hint for the turn that would handle the ask, for an ask that waits for room,
+  // and for the search for deadlocks
+  ask.stage.store(to, std::memory_order_relaxed);
+}
+
 void check_for_cycle(ask_link& asked, const coroutine& awaiting) try {
   runtime_state::of(awaiting.call->actor).actors->throw_if_deadlock(asked);
 } catch (...) {
-  asked.refused.store(true, std::memory_order_relaxed);
+  change(asked, ask_link::wait::refused);
   throw;
 }
 
@@ -38,14 +46,13 @@ bool future_wait::suspend(coroutine& awaiting) {
     std::atomic_ref(asked->at).store(awaiting.awaits_at, std::memory_order_relaxed);
     // Only when the call that asked waits itself, and for this alone. If another task awaits the
     // answer, or the wait is one of several side by side, only the search knows enough.
-    const bool by_asker = asked->by_turn && group::awaits(*awaiting.call) == nullptr &&
+    const bool by_asker = asked->by_call() && group::awaits(*awaiting.call) == nullptr &&
                           side_call::of(*awaiting.call) == nullptr &&
                           awaiting.call->answers == asked->parent &&
                           (asked->asker == nullptr || asked->asker == awaiting.call->actor);
     if (!limited && by_asker) {
       if (asked->may_close_cycle()) check_for_cycle(*asked, awaiting);
-      // order: relaxed  a hint for that
-      asked->waited.store(true, std::memory_order_relaxed);
+      change(*asked, ask_link::wait::waits);
     }
   }
   const call_host& at = *awaiting.call->at;
@@ -65,8 +72,7 @@ void throw_refused(const suspension& wait) {
 
 void future_wait::throw_early_end() const {
   if (ended == outcome::deadlock) {
-    // order: relaxed  as in check_for_cycle
-    if (state_->asked != nullptr) state_->asked->refused.store(true, std::memory_order_relaxed);
+    if (state_->asked != nullptr) change(*state_->asked, ask_link::wait::refused);
     throw_refused(*this);
   }
   if (ended == outcome::cancelled) throw cancelled("troupe: the wait for a result was cancelled");
@@ -82,11 +88,8 @@ const char* future_wait::act_on(sched::message* base, void*, sched::message_act 
   return "detached";
 }
 
-// order: relaxed  hints: for an ask that waits for room, and for the search for deadlocks
 void future_wait::give_up() const noexcept {
-  if (state_->asked == nullptr) return;
-  state_->asked->given_up.store(true, std::memory_order_relaxed);
-  state_->asked->waited.store(false, std::memory_order_relaxed);  // order: relaxed  as above
+  if (state_->asked != nullptr) change(*state_->asked, ask_link::wait::given_up);
 }
 
 const shared_state* awaited_by(const suspension& wait) noexcept {

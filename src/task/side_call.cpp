@@ -386,14 +386,15 @@ bool left_side_calls::add(side_call& call) noexcept {
   // order: acquire  the caller frees what its turn has left; relaxed: the lock publishes the rest
   if (!call.at_.compare_exchange_strong(pending, side_call::state::left, std::memory_order_acquire))
     return false;
-  call.listed = true;
+  call.set_listed(true);
   all_.push_front(call);
   return true;
 }
 
 bool left_side_calls::remove(side_call& call) noexcept {
   std::lock_guard lock(mutex_);
-  if (!std::exchange(call.listed, false)) return false;
+  if (!call.is_listed()) return false;
+  call.set_listed(false);
   all_.remove(call);
   return true;
 }
@@ -401,7 +402,7 @@ bool left_side_calls::remove(side_call& call) noexcept {
 side_call* left_side_calls::take() noexcept {
   std::lock_guard lock(mutex_);
   async_call* const call = all_.pop_front();
-  if (call != nullptr) call->listed = false;
+  if (call != nullptr) call->set_listed(false);
   return static_cast<side_call*>(call);
 }
 

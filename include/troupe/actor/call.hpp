@@ -117,9 +117,7 @@ std::exception_ptr stopped_error(message::handler method) noexcept;
 // The result of an ask that was refused as a deadlock and is not handled.
 std::exception_ptr refused_error() noexcept;
 // order: relaxed  a hint: a handler that begins at the same time may run
-inline bool is_refused(const tasks::ask_link& ask) noexcept {
-  return ask.refused.load(std::memory_order_relaxed);
-}
+inline bool is_refused(const tasks::ask_link& ask) noexcept { return ask.is_refused(); }
 // The error for a handler that returned a future without a result, which will never get a result.
 std::exception_ptr no_future_error(message::handler method) noexcept;
 // Whether the exception is `cancelled`, which a cancelled wait throws. In an actor that is being

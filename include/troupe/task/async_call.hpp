@@ -110,6 +110,9 @@ struct call_host {
 };
 
 // One call or task with its coroutines. Thread: the one that runs the actor's turn.
+// Invariants
+//   S1  A call is listed, or is a branch of a group, or neither.
+//   S2  A branch begins once, and is paused only after it has begun.
 class async_call {
  public:
   explicit async_call(sched::message& calls) noexcept : call(calls) {}
@@ -177,9 +180,23 @@ class async_call {
       nullptr;  // of its actor (src/actor/mailbox/activation.hpp)
   bool done = false, cancelled = false;
   bool busy = false;  // in its loop, which then resumes each coroutine that becomes ready
-  bool held = false;  // a branch that may run again, and is not yet (group::pause_beside_or_hold)
-  bool has_begun = false;  // a branch whose task runs, or has run
-  bool listed = false;     // it is in the list of parked calls, or of side calls that were given up
+
+  // It is in the list of parked calls, or of side calls that were given up.
+  bool is_listed() const noexcept { return standing_ == standing::listed; }
+  void set_listed(bool on) noexcept { become(on ? standing::listed : standing::usual); }
+  // A branch whose task runs, or has run.
+  bool has_begun() const noexcept {
+    return standing_ == standing::begun || standing_ == standing::paused;
+  }
+  // A branch that may run, and does not yet.
+  bool is_held() const noexcept {
+    return standing_ == standing::postponed || standing_ == standing::paused;
+  }
+  // Of a branch that has not begun: it does so later.
+  void postpone() noexcept { become(standing::postponed); }
+  void begin_or_continue() noexcept { become(standing::begun); }
+  // group::pause_beside_or_hold
+  void pause() noexcept { become(has_begun() ? standing::paused : standing::postponed); }
 
   // How many children may run within their parents' co_await, one in the other (task.hpp). The
   // limit keeps the stack small, however many coroutines are awaited.
@@ -212,7 +229,17 @@ class async_call {
     left = static_cast<std::uint8_t>(left - units);
     return true;
   }
+  enum class standing : std::uint8_t { usual, listed, postponed, begun, paused };
+  TROUPE_INLINE void become(standing to) noexcept {
+#if defined(TROUPE_CHECKED) && TROUPE_CHECKED
+    check_standing(standing_, to);
+#endif
+    standing_ = to;
+  }
+  static void check_standing(standing from, standing to) noexcept;
+
   std::uint8_t ready_left_ = ready_units_of_threads, starts_left_ = ready_units_of_threads;
+  standing standing_ = standing::usual;
   coroutine* ready_ = nullptr;
 };
 
@@ -319,7 +346,7 @@ struct suspension : sched::message {
 
 inline bool async_call::waits_for_foreign() const noexcept {
   if (awaited != nullptr) return awaited->is_foreign;
-  return has_begun && !done && !busy && ready_ == nullptr;
+  return has_begun() && !done && !busy && ready_ == nullptr;
 }
 
 }  // namespace troupe::tasks

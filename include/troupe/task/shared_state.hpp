@@ -37,6 +37,16 @@ void tell_nested(nested_observer& listener, void (*act)(observer&) noexcept) noe
 // records which call waits for which, so that a cycle is found (docs/protocols/deadlocks.md).
 struct shared_state;
 struct ask_link {
+  // Written in the asker's turns, or by the thread that has ended the wait; a hint for others.
+  // Invariant W1: an ask that was refused stays refused.
+  enum class wait : std::uint8_t {
+    none,
+    waits,     // an async call is suspended for it without a limit
+    given_up,  // a timeout, a stop token or the end of the asker has ended the wait
+    refused,   // as a deadlock: a handler that has not begun does not run
+  };
+  // Whether an async call asked, and an actor that was active then.
+  enum class origin : std::uint8_t { outside, call, call_to_active };
   enum class of : std::uint8_t { answer, object, permit, job };
 
   ask_link() = default;
@@ -45,7 +55,7 @@ struct ask_link {
   ~ask_link();
   // Whether the ask may close a cycle of waits. If false, throw_if_deadlock would find nothing.
   bool may_close_cycle() const noexcept {
-    return by_turn && (asker == asked || (parent != nullptr && callee_active));
+    return by_call() && (asker == asked || (parent != nullptr && from == origin::call_to_active));
   }
   // the actor whose turn asked, if an async call asked and its actor handles no messages meanwhile
   const void* asker = nullptr;
@@ -60,26 +70,33 @@ struct ask_link {
   std::atomic<shared_state*> forwarded{nullptr};
   source_line at = nullptr;  // the source line that awaits the ask
   of kind = of::answer;
-  bool by_turn = false;  // whether an async call asked
+  origin from = origin::outside;
   // how many ordinary methods asked in a row before this ask, up to passed_max
   std::uint8_t passed = 0;
   static constexpr std::uint8_t passed_max = 250;
-  bool callee_active = false;  // whether the callee was active when it was asked
   // its handler has a span of its own, in the context (actor/call.hpp)
   bool has_span = false;
   // as shared_state's, until the handler has returned a future, which other threads may resolve
   std::atomic<std::uint8_t> main_lane{0};
-  std::atomic<bool> waited{false};  // whether an async call is suspended for it without a limit
-  // set when a timeout, a stop token or the end of the asker has ended the wait
-  std::atomic<bool> given_up{false};
-  // set when the wait was refused as a deadlock: a handler that has not begun does not run
-  std::atomic<bool> refused{false};
+  std::atomic<wait> stage{wait::none};
   // held by a thread that reads or drops the `parent` of another thread's ask
   mutable std::atomic<bool> locked{false};
 
   const char* name() const noexcept { return static_cast<const char*>(name_or_context); }
   call_context* context() const noexcept {  // only of an ask
     return static_cast<call_context*>(const_cast<void*>(name_or_context));
+  }
+
+  bool by_call() const noexcept { return from != origin::outside; }
+  // order: relaxed (all)  hints for other threads
+  bool is_waited_for() const noexcept {
+    return stage.load(std::memory_order_relaxed) == wait::waits;
+  }
+  bool is_given_up() const noexcept {
+    return stage.load(std::memory_order_relaxed) >= wait::given_up;
+  }
+  bool is_refused() const noexcept {
+    return stage.load(std::memory_order_relaxed) == wait::refused;  // order: relaxed  as above
   }
 
   void lock() const noexcept;

@@ -54,9 +54,8 @@ mail_bound::waiting::~waiting() {
 }
 
 bool mail_bound::waiting::gave_up() const noexcept {
-  // order: relaxed  a hint: an ask that is given up at this very instant counts as delivered
-  return ask == nullptr ? granted->abandoned()
-                        : answer->asked->given_up.load(std::memory_order_relaxed);
+  // A hint: an ask that is given up at this very instant counts as delivered
+  return ask == nullptr ? granted->abandoned() : answer->asked->is_given_up();
 }
 
 bool mail_bound::waiting::come_in() noexcept {

@@ -106,7 +106,7 @@ void leave(tasks::async_call& done, cell& actor) noexcept {
 const char* resume(tasks::async_call& async_call) noexcept {
   if (!run_again(async_call)) return nullptr;
   cell& actor = *static_cast<cell*>(async_call.actor);
-  if (async_call.listed) actor_system::of(actor).waiting.remove(async_call);
+  if (async_call.is_listed()) actor_system::of(actor).waiting.remove(async_call);
   active_here().go_on();
   leave(async_call, actor);
   return nullptr;
@@ -279,8 +279,8 @@ struct named_ask {
 // above that is forwarded this answer.
 bool is_waited_for(const tasks::shared_state& answer, const tasks::shared_state* above) noexcept {
   if (answer.resolved()) return false;
-  // order: relaxed  a hint: a turn that begins to wait later is found by the search
-  if (answer.asked->by_turn) return answer.asked->waited.load(std::memory_order_relaxed);
+  // A hint: a turn that begins to wait later is found by the search.
+  if (answer.asked->by_call()) return answer.asked->is_waited_for();
   // order: relaxed  only compared
   return above != nullptr && above->asked->forwarded.load(std::memory_order_relaxed) == &answer;
 }
@@ -344,7 +344,7 @@ void link_ask(tasks::ask_link& link, const cell& callee, message::handler method
   const tasks::async_call* asking = tasks::running_here().running_call;
   link.method = method;
   link.asked = &callee;
-  link.callee_active = mailbox(const_cast<cell&>(callee).word).read() != mailbox::inactive;
+  const bool callee_active = mailbox(const_cast<cell&>(callee).word).read() != mailbox::inactive;
   link_main_lane(link, callee);
   tasks::call_context* within = tasks::running_here().context;
   if (within == nullptr && asking != nullptr) within = asking->context;
@@ -362,7 +362,8 @@ void link_ask(tasks::ask_link& link, const cell& callee, message::handler method
   // task cannot be asked. (A spawned task may also have another actor when it resumes.)
   const cell_type* const type = static_cast<const cell*>(asking->actor)->type;
   if (!type->reentrant && type != &spawned_type) link.asker = asking->actor;
-  link.by_turn = true;
+  using origin = tasks::ask_link::origin;
+  link.from = callee_active ? origin::call_to_active : origin::call;
   if (asking->answers != nullptr) link_to(link, *asking->answers);
 }
 
@@ -502,7 +503,7 @@ void end_call(activation& active) noexcept {
   sched::runnable* const active_before = std::exchange(state.active, &active);
   tasks::async_call* const call_before = state.running_call;
   tasks::async_call& call = *active.suspended;
-  if (call.listed) actor_system::of(actor).waiting.remove(call);
+  if (call.is_listed()) actor_system::of(actor).waiting.remove(call);
   const bool done = call.finish_now();  // if not, discard destroys its frames unfinished
   active.go_on();
   call.call.act(&call.call, nullptr, done ? message_act::complete : message_act::discard);

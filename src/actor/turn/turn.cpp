@@ -650,7 +650,7 @@ bool deactivate(sched::runnable& item) {
     return true;
   }
   // The actor keeps its activation: the end of its wait must need no memory.
-  if (active.suspended != nullptr && !active.suspended->listed) {
+  if (active.suspended != nullptr && !active.suspended->is_listed()) {
     if (active.actor->type == &spawned_type && fall_asleep(active)) return true;
     actor_system::of(*active.actor).waiting.add(*active.suspended, active);
   }

@@ -8,7 +8,7 @@ namespace troupe::actor {
 void waiting_lists::add(tasks::async_call& parked, activation& active) noexcept {
   // order: relaxed  the list's lock publishes it
   parked.call.next.store(reinterpret_cast<std::uintptr_t>(&active), std::memory_order_relaxed);
-  parked.listed = true;
+  parked.set_listed(true);
   of(parked).calls.push_front(parked);
 }
 
@@ -19,7 +19,7 @@ activation& waiting_lists::activation_of(const tasks::async_call& listed) noexce
 
 void waiting_lists::remove(tasks::async_call& done) noexcept {
   of(done).calls.remove(done);
-  done.listed = false;
+  done.set_listed(false);
 }
 
 void waiting_lists::add(cell& reentrant) noexcept {

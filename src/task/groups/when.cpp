@@ -76,15 +76,14 @@ void group::start_branch(branch& one, bool as_cancelled) noexcept {
 
 void group::postpone_branch(branch& branch) noexcept {
   prepare_branch(branch, false);
-  branch.held = true;
+  branch.postpone();
   has_held_ = true;
 }
 
 // The kind may free the branch when it has ended.
 void group::run(branch& branch) noexcept {
   bool has_run = false;
-  branch.held = false;
-  branch.has_begun = true;
+  branch.begin_or_continue();
   const std::uint64_t began = branch.span == nullptr ? 0 : observe::begin_counted_span();
   {
     const inside_context here(branch.context);
@@ -273,7 +272,7 @@ bool group::pause_beside_or_hold(branch& candidate) noexcept {
     return false;
   group* const refuses = pause_beside(candidate);
   if (refuses == nullptr) return false;
-  candidate.held = true;
+  candidate.pause();
   refuses->has_held_ = true;
   return true;
 }
@@ -345,7 +344,7 @@ branch* group::find_held() noexcept {
   for (async_call& one : branches_) {
     auto& candidate = static_cast<branch&>(one);
     if (candidate.done) continue;
-    if (candidate.held && !pause_beside_or_hold(candidate)) return &candidate;
+    if (candidate.is_held() && !pause_beside_or_hold(candidate)) return &candidate;
     if (candidate.awaited == nullptr || candidate.awaited->act != &act_on) continue;
     if (branch* const within = static_cast<group*>(candidate.awaited)->find_held()) return within;
   }
@@ -672,7 +671,7 @@ void fixed_group::cancel_losers() noexcept {
 }
 
 void fixed_group::cancel_unless_postponed(branch& branch) noexcept {
-  branch.has_begun || !is_decided_ ? cancel_branch(branch) : skip(branch);
+  branch.has_begun() || !is_decided_ ? cancel_branch(branch) : skip(branch);
 }
 
 void fixed_group::reclaim_all() noexcept {
