@@ -2,8 +2,9 @@
 # Builds the Debian packages of the working tree, offline, and looks at them.
 # Usage: debian.sh packages|same|fresh
 #   packages  lintian finds no fault; no package lacks a file; the shared libraries show the names that
-#             abi/ keeps, and no foreign ones; tools and libraries are hardened; debian/tests pass with
-#             the packages alone, unpacked into a folder (so without root and without a network)
+#             abi/ keeps, and no foreign ones; tools and libraries are hardened; the pages of the documents
+#             are there; debian/tests pass with the packages alone, unpacked into a folder (so without root
+#             and without a network)
 #   same      a second build, in another folder, gives the same bytes
 #   fresh     autopkgtest installs the packages in a fresh Debian, and runs debian/tests there; it takes that Debian
 #             from a mirror, and needs root
@@ -75,6 +76,13 @@ expect_hardened() {
   readelf -hW "$1/usr/bin/troupe" | grep -q 'Type: *DYN' || fail "the tool is no position-independent executable"
 }
 
+expect_pages() {
+  local file
+  for file in index.html guide/start.html changelog.html reference/index.html words.js style.css; do
+    [ -s "$1/usr/share/doc/troupe-doc/site/$file" ] || fail "troupe-doc lacks $file"
+  done
+}
+
 run_tests() {
   local test
   for test in hello http new; do
@@ -112,6 +120,7 @@ case $how in
       fail "lintian: $(cat "$work/lintian.log")"
     expect_names "$work/root"
     expect_hardened "$work/root"
+    expect_pages "$work/root"
     run_tests "$work/root"
     ;;
   same)
