@@ -269,7 +269,7 @@ void runtime_core::print_unheard() noexcept {
 // If an exception leaves the runtime's scope, the program may have been about to call run(): say
 // nothing then.
 void runtime_core::print_never_run(std::uint64_t lost) noexcept {
-  if (lost == 0 || has_run_ || std::uncaught_exceptions() != 0) return;
+  if (lost == 0 || run_stage_.was_entered() || std::uncaught_exceptions() != 0) return;
   char text[256];
   std::snprintf(text, sizeof text,
                 "troupe: ~runtime: run() was never called: %llu message%s for %s lost; call run(), "
@@ -499,18 +499,18 @@ void runtime_core::wake_main() noexcept {
 void runtime_core::end_stop() {
   // order: relaxed  the next message is sent by this thread or by one that sees run() returned
   system->discard(false);
-  ignore_holds(false);
+  std::lock_guard lock(holds_mutex_);
+  if (hold_stage_.count_again()) count_holds();
 }
 
 // A stop whose deadline has passed lasts until everything that it discards has gone. Only then do
 // holds count again and messages arrive. That may happen while no thread is in run().
 bool runtime_core::end_overdue() noexcept {
   std::lock_guard lock(holds_mutex_);
-  if (!overdue_) return false;
-  overdue_ = false;
+  if (!hold_stage_.end_overdue()) return false;
   // order: relaxed  a sender learns of this only by a run() that returns
   system->discard(false);
-  set_holds_ignored(false);
+  count_holds();
   return true;
 }
 
@@ -534,13 +534,13 @@ void runtime_core::carry_out_stop() {
     request = stop_;
   }
   if (!request) return;
-  ignore_holds(true);
+  ignore_holds();
   if (request->mode == stop_mode::discard) discard_mail();
   if (std::chrono::steady_clock::now() < request->deadline || alive_.empty()) return;
   discard_mail();
   {
     std::lock_guard lock(holds_mutex_);
-    overdue_ = true;
+    hold_stage_.set_overdue();
   }
   // it became empty just now, and no other thread will end the stop
   if (alive_.empty()) end_overdue();
@@ -571,30 +571,23 @@ void runtime_core::stop(stop_mode mode, std::chrono::nanoseconds deadline) {
 void runtime_core::hold() noexcept {
   std::lock_guard lock(holds_mutex_);
   ++holds_;
-  if (!holds_ignored_) alive_.enter();
+  if (!hold_stage_.are_ignored()) alive_.enter();
 }
 
 void runtime_core::release() noexcept {
   std::lock_guard lock(holds_mutex_);
   --holds_;
-  if (!holds_ignored_ && alive_.leave()) wake_main();
+  if (!hold_stage_.are_ignored() && alive_.leave()) wake_main();
 }
 
-void runtime_core::ignore_holds(bool yes) {
+void runtime_core::ignore_holds() noexcept {
   std::lock_guard lock(holds_mutex_);
-  set_holds_ignored(yes);
+  if (hold_stage_.ignore() && holds_ != 0 && alive_.leave(holds_)) wake_main();
 }
 
 // The caller holds holds_mutex_.
-void runtime_core::set_holds_ignored(bool yes) noexcept {
-  if (holds_ignored_ == yes) return;
-  holds_ignored_ = yes;
-  if (holds_ == 0) return;
-  if (!yes) {
-    alive_.enter(holds_);
-  } else if (alive_.leave(holds_)) {
-    wake_main();
-  }
+void runtime_core::count_holds() noexcept {
+  if (holds_ != 0) alive_.enter(holds_);
 }
 
 std::chrono::nanoseconds runtime_core::now() const {
@@ -708,11 +701,9 @@ class runtime_core::entry {
           "troupe: run() was called in a handler: it would wait for that very handler; send a "
           "message instead");
     }
-    // order: acq_rel  a run takes over from the one before it
-    if (core.running_.exchange(true, std::memory_order_acq_rel)) {
+    if (!core.run_stage_.enter()) {
       throw usage_error("troupe: run() is running on another thread already");
     }
-    core.has_run_ = true;
     tasks::main_lanes::enter(core.system->main_lane);
     if (core.wakes_.is_open()) core.come_back();
   }
@@ -726,8 +717,7 @@ class runtime_core::entry {
       if (throws() && core_.main_ != nullptr) core_.main_->poke();
       core_.go_elsewhere();
     }
-    // order: release  hands over to the next run
-    core_.running_.store(false, std::memory_order_release);
+    core_.run_stage_.leave();
   }
   bool answers_stop = true;  // a stop() counts for the run that it ends
 

@@ -24,6 +24,7 @@
 #include "runtime/observing/component_list.hpp"
 #include "runtime/observing/times/thread_times.hpp"
 #include "runtime/observing/warning_watch.hpp"
+#include "runtime/run_stages.hpp"
 #include "runtime/services/attachments.hpp"
 #include "runtime/services/side_pool.hpp"
 #include "sched/executor.hpp"
@@ -154,8 +155,8 @@ class runtime_core final : public std::enable_shared_from_this<runtime_core>,
   void carry_out_stop();
   bool end_overdue() noexcept;
   void discard_mail();
-  void ignore_holds(bool yes);
-  void set_holds_ignored(bool yes) noexcept;
+  void ignore_holds() noexcept;
+  void count_holds() noexcept;
   timer schedule(std::chrono::nanoseconds span, unique_function<void()>&& procedure,
                  std::chrono::nanoseconds period, const timer_options& chosen, bool in_turns);
 
@@ -170,9 +171,7 @@ class runtime_core final : public std::enable_shared_from_this<runtime_core>,
   sched::outstanding_work alive_;  // work, and holds unless they are ignored
   std::mutex holds_mutex_;
   std::int64_t holds_ = 0;
-  bool holds_ignored_ = false;  // by a stop that drains, which does not wait for outside sources
-  // a stop missed its deadline, and what it discards has not all gone yet
-  bool overdue_ = false;
+  hold_stage hold_stage_;  // a stop that drains does not wait for outside sources
   // calls of blocking(); the side pool runs others, too
   std::atomic<std::size_t> blocking_calls_{0};
 
@@ -185,9 +184,7 @@ class runtime_core final : public std::enable_shared_from_this<runtime_core>,
   std::vector<std::unique_ptr<pinned_thread>> pinned_;  // does not change once ending_ is set
   bool ending_ = false;
 
-  std::atomic<bool> running_{false};
-  // written by the thread in run(), read by the thread that ends the runtime
-  bool has_run_ = false;
+  run_stage run_stage_;
   std::mutex stop_mutex_;
   std::optional<stop_request> stop_;
   std::atomic<bool> stop_asked_{false};  // a hint that stop_ has a value
