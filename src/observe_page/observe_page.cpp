@@ -54,16 +54,16 @@ void check(const observe_page_options& options) {
 
 }  // namespace
 
-void add_observe_page(http::router& to, const observe_page_options& options) {
+void add_observe_page(http::router& routes, const observe_page_options& options) {
   check(options);
   const auto readers = std::make_shared<observe_page::access>(options.token, options.hosts);
   const auto refuses = [readers](const http::request& asked) { return readers->refuse(asked); };
   const observe_page::shown_program here{std::make_shared<observe_page::answers>(&ask_here),
                                          &socket_here};
-  observe_page::add_routes(to, options.folder, "/metrics", here, refuses);
-  to.note_page(options.folder);
-  to.get("/healthz", [] { return http::response::text("ok\n"); });
-  to.get("/readyz", [is_ready = options.is_ready](const http::request& asked) {
+  observe_page::add_routes(routes, options.folder, "/metrics", here, refuses);
+  routes.note_page(options.folder);
+  routes.get("/healthz", [] { return http::response::text("ok\n"); });
+  routes.get("/readyz", [is_ready = options.is_ready](const http::request& asked) {
     const bool stops = asked.stopping().stop_requested();
     if (!stops && (!is_ready || is_ready())) return http::response::text("ready\n");
     return refusal(503, stops ? "the server stops\n" : "not ready\n");
