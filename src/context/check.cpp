@@ -4,8 +4,8 @@
 #include <cstring>
 #include <string>
 
+#include "context/current_context.hpp"
 #include "context/keep.hpp"
-#include "context/running.hpp"
 #include "troupe/base/error.hpp"
 #include "troupe/context/owner_of.hpp"
 

@@ -4,7 +4,7 @@
 
 #include <string>
 
-#include "context/running.hpp"
+#include "context/current_context.hpp"
 #include "troupe/base/error.hpp"
 #include "troupe/context/persist.hpp"
 #include "troupe/context/snapshot.hpp"

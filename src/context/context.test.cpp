@@ -15,7 +15,7 @@
 
 #include "context/blocks/block.hpp"
 #include "context/blocks/poison.hpp"
-#include "context/running.hpp"
+#include "context/current_context.hpp"
 #include "troupe/base/error.hpp"
 #include "troupe/context/snapshot.hpp"
 

@@ -10,7 +10,7 @@
 #include <thread>
 #include <vector>
 
-#include "context/running.hpp"
+#include "context/current_context.hpp"
 #include "troupe/context/context.hpp"
 #include "troupe/context/snapshot.hpp"
 #include "troupe/runtime/runtime.hpp"

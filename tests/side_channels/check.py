@@ -82,7 +82,7 @@ DESCRIPTORS = {
     "src/runtime/observing/core_numbers.cpp": "observation",  # the numbers of the process; those that cannot be read are 0
     "src/runtime/exploring/explore.cpp": None,  # the diagram of a find; explore() throws if it cannot be written
     "src/runtime/pool_size.cpp": None,  # the quota of CPUs; without it all count
-    "src/observe/session.cpp": "the trace",
+    "src/observe/trace_session.cpp": "the trace",
     "src/log/writer.cpp": "the log's file",
     "src/runtime/services/quit_signal.cpp": "the dump at SIGQUIT",
 }

@@ -5,7 +5,7 @@
 #include <optional>
 
 #include "actor/lifetime/kept_failure.hpp"
-#include "context/running.hpp"
+#include "context/current_context.hpp"
 #include "troupe/actor/cell.hpp"
 #include "troupe/context/context.hpp"
 #include "troupe/context/snapshot.hpp"

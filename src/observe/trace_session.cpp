@@ -1,4 +1,4 @@
-#include "observe/session.hpp"
+#include "observe/trace_session.hpp"
 #include "observe/counting/sampled_sends.hpp"
 
 #include <fcntl.h>

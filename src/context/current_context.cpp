@@ -1,4 +1,4 @@
-#include "context/running.hpp"
+#include "context/current_context.hpp"
 
 namespace troupe {
 namespace contexts {

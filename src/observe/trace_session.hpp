@@ -1,4 +1,4 @@
-// session: decides when a trace is taken and when it is written.
+// trace_session: decides when a trace is taken and when it is written.
 #pragma once
 
 namespace troupe::observe {

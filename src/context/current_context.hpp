@@ -1,4 +1,4 @@
-// running: records on which thread a context is the current one, for the checks in checked builds.
+// current_context: the current context of each thread, and a record of it for checked builds.
 #pragma once
 
 #include <atomic>

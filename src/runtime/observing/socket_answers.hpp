@@ -1,4 +1,4 @@
-// answers: what the observer says to one question.
+// socket_answers: the answer of the observation socket to one question.
 #pragma once
 
 #include <cstdint>

@@ -1,4 +1,4 @@
-#include "runtime/observing/answers.hpp"
+#include "runtime/observing/socket_answers.hpp"
 
 #include <unistd.h>
 
