@@ -72,10 +72,11 @@ struct client_options {
   std::uint64_t decoded_body_bytes = 0;
 
   // Maximum bytes that the client keeps of answers that the program has not taken: bodies that
-  // arrived by HTTP/2 and were not read, the bytes collected by read_all(), and buffers for
-  // decoding; for all origins together, and for one origin. Default 2 GiB; 0: an eighth of it for
-  // each origin. Past a limit the largest kept answer of the origin with the most kept bytes ends:
-  // its next read throws client_error, too_much_kept. At least 1 MiB.
+  // arrived by HTTP/2 and were not read, the bytes collected by read_all(), buffers for decoding,
+  // and messages of WebSockets with their compressors; for all origins together, and for one
+  // origin. Default 2 GiB; 0: an eighth of it for each origin. Past a limit the largest kept answer
+  // or WebSocket of the origin with the most kept bytes ends: its next read or receive() throws
+  // client_error, too_much_kept. At least 1 MiB.
   std::size_t buffer_bytes = std::size_t{2} << 30;
   std::size_t buffer_bytes_per_origin = 0;
 

@@ -78,6 +78,18 @@ struct transport {
 
   // The layer above keeps so many bytes of the peer's now.
   virtual void retains(std::size_t bytes) noexcept { static_cast<void>(bytes); }
+  // The layer above is asked to free its bytes by `free`, on any thread, but only while they are at
+  // rest: after lay_down() and before take_up(), which returns whether they were at rest. It must
+  // withdraw `free` by a null pointer before it is destroyed.
+  using free_function = void (*)(void* keeper) noexcept;
+  virtual void frees_by(free_function free, void* keeper) noexcept {
+    static_cast<void>(free), static_cast<void>(keeper);
+  }
+  virtual void lay_down() noexcept {}
+  virtual bool take_up() noexcept { return false; }
+  // Whether too much is kept, and the layer above has to end. check_kept() throws then.
+  virtual bool is_ended() const noexcept { return false; }
+  virtual void check_kept() const {}
 
   // The slowest pace of an unfinished body or WebSocket message.
   virtual slowest_pace message_pace() const noexcept { return {}; }

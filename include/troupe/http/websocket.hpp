@@ -126,7 +126,8 @@ class websocket {
   // Waits for the next message. Returns nothing when the connection is closed: by the peer, because
   // of a breach of the protocol, or because the server stops; see close_code(). Answers pings
   // meanwhile. A receive() that is given up (when_any) loses nothing: the next one continues at the
-  // same place. Throws io_error.
+  // same place. Throws io_error; also client_error (too_much_kept) if the client keeps too much,
+  // and most of it for this WebSocket, which has ended then.
   task<std::optional<websocket_message>> receive();
 
   // Send a message; they complete when the system has accepted it. Errors: io_error (broken_pipe
@@ -164,6 +165,8 @@ class websocket {
   task<> take_rest();
   bool has_message() const noexcept;
   std::size_t kept_bytes() const noexcept;
+  static void free_kept(void* self) noexcept;
+  void check_kept();
   std::chrono::nanoseconds patience() noexcept;
   void begin_next() noexcept;
   task<bool> need(std::size_t bytes);

@@ -68,9 +68,10 @@ task<std::size_t> client_wire::send_some(std::string_view bytes, std::chrono::na
   co_return co_await plain_.write(bytes).timeout(at_most);
 }
 
-task<std::size_t> client_wire::receive_some(std::span<char> to, std::chrono::nanoseconds at_most) {
-  if (secure_.is_open()) co_return co_await secure_.read(to).timeout(at_most);
-  co_return co_await plain_.read(to).timeout(at_most);
+task<std::size_t> client_wire::receive_some(std::span<char> to, std::chrono::nanoseconds at_most,
+                                            std::stop_token stop) {
+  if (secure_.is_open()) co_return co_await secure_.read(to).timeout(at_most).stop(stop);
+  co_return co_await plain_.read(to).timeout(at_most).stop(stop);
 }
 
 bool client_wire::has_news() const {

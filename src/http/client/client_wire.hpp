@@ -43,7 +43,8 @@ class client_wire {
   // These two do not use the buffer above. send_some() sends some of the bytes. receive_some()
   // reads into `to` and returns 0 at the end of the stream.
   task<std::size_t> send_some(std::string_view bytes, std::chrono::nanoseconds at_most);
-  task<std::size_t> receive_some(std::span<char> to, std::chrono::nanoseconds at_most);
+  task<std::size_t> receive_some(std::span<char> to, std::chrono::nanoseconds at_most,
+                                 std::stop_token stop);
   bool is_secure() const noexcept { return secure_.is_open(); }
   // The connection changes to another protocol: `input` and `reads` are no longer used.
   void release_buffer() noexcept { buffer_ = {}; }

@@ -67,7 +67,7 @@ void exchange::count_kept(std::size_t collected) {
   const std::size_t decoding = decoded_ == nullptr ? 0 : decoded_->memory();
   kept_.count(
       core_->kept, [this] { return at_.origin(); }, collected_bytes_ + decoding);
-  core_->connections.free_ended();
+  core_->holders.free_ended();
   if (!kept_.was_ended()) return;
   kept_.end();
   forget_collected();

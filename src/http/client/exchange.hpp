@@ -44,7 +44,7 @@ class client_core : public std::enable_shared_from_this<client_core> {
 
   const client_options options;
   base::ledger kept;  // before what holds accounts
-  stream_connections connections;
+  kept_holders holders;
   const parser_limits limits;
   const proxy_table proxies;
   connection_slots slots;

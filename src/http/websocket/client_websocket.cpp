@@ -1,10 +1,13 @@
 // Opens a WebSocket as a client, and carries it over a client's connection.
 #include <algorithm>
 #include <cerrno>
+#include <memory>
+#include <stop_token>
 #include <utility>
 
 #include "http/client/connect.hpp"
 #include "http/client/exchange.hpp"
+#include "http/client/streams/kept_socket.hpp"
 #include "http/client/streams/reach.hpp"
 #include "http/client/streams/stream_transport.hpp"
 #include "http/fields/field_line.hpp"
@@ -20,16 +23,25 @@ namespace {
 
 class client_transport final : public transport {
  public:
-  client_transport(wire_ptr wire, const client_options& options) noexcept
+  client_transport(wire_ptr wire, const std::shared_ptr<client_core>& core, const url& at)
       : wire_(std::move(wire)),
-        write_time_(options.write_time),
-        pace_{options.body_rate, options.body_grace} {}
+        write_time_(core->options.write_time),
+        pace_{core->options.body_rate, core->options.body_grace},
+        kept_(core, at.origin(), at.to_string(), &end_reading, this) {}
 
   slowest_pace message_pace() const noexcept override { return pace_; }
+  void retains(std::size_t bytes) noexcept override { kept_.count(bytes); }
+  void frees_by(free_function free, void* keeper) noexcept override {
+    kept_.frees_by(free, keeper);
+  }
+  void lay_down() noexcept override { kept_.lay_down(); }
+  bool take_up() noexcept override { return kept_.take_up(); }
+  bool is_ended() const noexcept override { return kept_.is_ended(); }
+  void check_kept() const override { kept_.check(); }
 
   task<std::size_t> receive(std::span<char> to, std::chrono::nanoseconds at_most) override {
     try {
-      co_return co_await wire_->receive_some(to, at_most);
+      co_return co_await wire_->receive_some(to, at_most, reading_.get_token());
     } catch (const tls_error& e) {
       if (e.reason() != tls_failure::truncated) throw;
     }
@@ -39,7 +51,7 @@ class client_transport final : public transport {
   task<> send(std::string_view bytes) override {
     const send_order::turn mine(order_);
     if (!mine.has_come()) co_await mine.comes();
-    if (cut_off_)
+    if (cut_off_ || kept_.is_ended())
       throw io_error("send", "a connection on which something was given up in the middle", EPIPE);
     for (bool in_part = wire_->is_secure(); !bytes.empty(); in_part = true) {
       std::size_t sent = 0;
@@ -58,11 +70,18 @@ class client_transport final : public transport {
   }
 
  private:
+  // Of a WebSocket whose bytes were freed.
+  static void end_reading(void* self) noexcept {
+    static_cast<client_transport*>(self)->reading_.request_stop();
+  }
+
   const wire_ptr wire_;
   const std::chrono::nanoseconds write_time_;
   const slowest_pace pace_;
   send_order order_;
   bool cut_off_ = false;  // a part of a frame was sent, and the rest will never be
+  std::stop_source reading_;
+  kept_socket kept_;
 };
 
 template <class Transport>
@@ -74,9 +93,9 @@ template <class Transport>
 class client_websocket final : carried<Transport>, public websocket {
  public:
   template <class Wire>
-  client_websocket(Wire over, const client_options& of, std::string begun,
-                   const websocket_options& options, websocket_terms terms)
-      : carried<Transport>{{std::move(over), of}},
+  client_websocket(Wire over, const std::shared_ptr<client_core>& core, const url& at,
+                   std::string begun, const websocket_options& options, websocket_terms terms)
+      : carried<Transport>{{std::move(over), core, at}},
         websocket(carried<Transport>::over, std::move(begun), options, std::move(terms)) {}
 };
 
@@ -171,7 +190,7 @@ task<std::unique_ptr<websocket>> upgrade(wanted& plan, std::shared_ptr<wire_exch
   std::string begun(wire->input());
   wire->release_buffer();
   co_return std::make_unique<client_websocket<client_transport>>(
-      std::move(wire), plan.core->options, std::move(begun), plan.options, std::move(terms));
+      std::move(wire), plan.core, plan.at, std::move(begun), plan.options, std::move(terms));
 }
 
 std::unique_ptr<websocket> made_of(const wanted& plan, std::shared_ptr<stream_exchange> over) {
@@ -179,7 +198,7 @@ std::unique_ptr<websocket> made_of(const wanted& plan, std::shared_ptr<stream_ex
   if (over->status() < 200 || over->status() > 299) throw_refused(*over);
   websocket_terms terms = terms_of(*over, plan.options);
   return std::make_unique<client_websocket<stream_transport>>(
-      std::move(over), plan.core->options, std::string(), plan.options, std::move(terms));
+      std::move(over), plan.core, plan.at, std::string(), plan.options, std::move(terms));
 }
 
 // By HTTP/2 if the connection speaks it and the server allows this (RFC 8441), else by HTTP/1.1.

@@ -218,8 +218,9 @@ websocket::websocket(transport& over, std::string begun, const websocket_options
       input_(std::move(begun)),
       next_(input_.size()) {
   if (terms_.deflate) parts_ = std::make_unique<parts>(terms_);
+  over_.frees_by(&free_kept, this);
 }
-websocket::~websocket() = default;
+websocket::~websocket() { over_.frees_by(nullptr, nullptr); }
 
 void websocket::closed(int code, std::string reason) {
   if (close_code_ != 0) return;
@@ -278,9 +279,11 @@ task<> websocket::send_in_order(int code, std::string payload) {
   const bool may_deflate =
       parts_->can_deflate && code < close_frame && payload.size() >= terms_.deflate->least_bytes;
   try {
-    if (may_deflate) {
+    if (may_deflate && !over_.is_ended()) {
+      const bool was_at_rest = over_.take_up();
       deflated = parts_->out.compress(payload);
       over_.retains(kept_bytes());
+      if (was_at_rest) over_.lay_down();
     }
     const bool is_deflated = !deflated.empty();
     std::string bytes =
@@ -338,6 +341,26 @@ std::size_t websocket::kept_bytes() const noexcept {
          (parts_ == nullptr ? 0 : parts_->memory());
 }
 
+// The bytes are at rest, or the task that uses them frees them.
+void websocket::free_kept(void* self) noexcept {
+  auto& ended = *static_cast<websocket*>(self);
+  base::release(ended.input_);
+  base::release(ended.message_);
+  base::release(ended.control_);
+  ended.at_ = 0;
+  if (ended.parts_ == nullptr) return;
+  ended.parts_->out.end();
+  ended.parts_->inflater.end();
+}
+
+// Ends here, with an exception, if too much is kept, and most of it for this one.
+void websocket::check_kept() {
+  if (!over_.is_ended()) return;
+  over_.lay_down();
+  closed(1006, "");
+  over_.check_kept();
+}
+
 // How much longer to wait for the rest of what the peer has begun to send.
 std::chrono::nanoseconds websocket::patience() noexcept {
   return next_.bytes() == 0 ? std::chrono::nanoseconds::max()
@@ -352,6 +375,7 @@ task<bool> websocket::more() {
   input_.erase(0, at_);
   at_ = 0;
   over_.retains(kept_bytes());  // the last bytes may have been inflated since
+  check_kept();
   constexpr std::size_t at_once = 4096;
   // The shortest wait, for bytes that came while the user did not receive.
   constexpr std::chrono::nanoseconds shortest = std::chrono::milliseconds(1);
@@ -372,12 +396,18 @@ task<bool> websocket::more() {
     std::size_t bytes = 0;
     try {
       const std::chrono::nanoseconds longest = std::min(options_.ping_after - quiet, patient);
+      over_.lay_down();
       bytes = co_await over_.receive(buffer, std::max(longest, shortest));
     } catch (const timed_out&) {
       is_quiet = true;
     } catch (const cancelled&) {
       is_over = true;
+    } catch (const error&) {
+      check_kept();
+      throw;
     }
+    over_.take_up();
+    check_kept();
     if (next_.bytes() > 0) next_.waited(now() - begun);
     const bool given_up = co_await submissions::being_cancelled();
     if (bytes > 0) {
@@ -386,6 +416,7 @@ task<bool> websocket::more() {
       heard_ = now();
       input_.append(buffer.data(), bytes);
       over_.retains(kept_bytes());
+      check_kept();
       co_return true;
     }
     if (given_up && (is_over || is_quiet))
@@ -639,14 +670,18 @@ task<bool> websocket::take_control() {
 }
 
 task<std::optional<websocket_message>> websocket::receive() {
-  const struct told_at_end {
+  struct told_at_end {
     websocket& socket;
     ~told_at_end() {
+      if (!is_read) socket.over_.lay_down();
       if (socket.unreceived_) socket.unreceived_->set();
     }
+    bool is_read = false;  // by the program, until the next receive()
   } told{*this};
   const one_at_a_time alone(
       is_received_, "troupe: http::websocket: a receive is under way already: await it first");
+  over_.take_up();
+  check_kept();
   if (!in_message_) {
     message_.clear();
     if (message_.capacity() > kept_message_bytes) base::release(message_);
@@ -690,6 +725,7 @@ task<std::optional<websocket_message>> websocket::receive() {
   websocket_message came;
   came.is_text = message_is_text_;
   came.data = message_;
+  told.is_read = true;
   co_return std::optional<websocket_message>(came);
 }
 

@@ -50,10 +50,10 @@ const char* text_of(h2::excess one) noexcept {
 stream_connection::stream_connection(client_core& core, wire_ptr wire)
     : core_(core), origin_(wire->origin), wire_(std::move(wire)), session_(*wire_->streams) {
   session_.tell(*this);
-  core_.connections.add(*this);
+  core_.holders.add(*this);
 }
 
-stream_connection::~stream_connection() { core_.connections.remove(*this); }
+stream_connection::~stream_connection() { core_.holders.remove(*this); }
 
 asked_stream* stream_connection::find(std::int32_t stream) noexcept {
   const auto at = streams_.find(stream);
@@ -248,17 +248,21 @@ void stream_connection::count(asked_stream& exchange) {
 }
 
 // Called with the ledger's mutex, and maybe with that of a connection: the task that keeps more
-// frees the bytes behind that (stream_connections::free_ended).
+// frees the bytes behind that (kept_holders::free_ended).
 void stream_connection::end_a_stream(void* self) noexcept {
   auto& connection = *static_cast<stream_connection*>(self);
-  // order: release  before the client's own flag; pairs with end_streams
+  // order: release  before the client's own flag; pairs with free_ended
   connection.ends_streams_.store(true, std::memory_order_release);
-  connection.core_.connections.note_end();
+  connection.core_.holders.note_end();
 }
 
 // Under the mutex. An answer that has come whole ends, too.
 void stream_connection::end_if_asked(asked_stream& exchange) {
-  if (!exchange.kept.was_ended() || std::exchange(exchange.is_freed, true)) return;
+  if (exchange.kept.was_ended()) end_kept(exchange);
+}
+
+void stream_connection::end_kept(asked_stream& exchange) noexcept {
+  if (std::exchange(exchange.is_freed, true)) return;
   base::release(exchange.unread);
   exchange.kept.end();
   if (exchange.failed == stream_failure::none) {
@@ -274,7 +278,7 @@ void stream_connection::end_if_asked(asked_stream& exchange) {
   to_send_.set();
 }
 
-void stream_connection::end_streams() noexcept {
+void stream_connection::free_ended() noexcept {
   // order: acquire  pairs with end_a_stream
   if (!ends_streams_.exchange(false, std::memory_order_acquire)) return;
   const std::lock_guard lock(mutex_);
@@ -284,29 +288,6 @@ void stream_connection::end_streams() noexcept {
 void stream_connection::forget(asked_stream& exchange) noexcept {
   const std::lock_guard lock(mutex_);
   if (std::exchange(exchange.is_listed, false)) living_.remove(exchange);
-}
-
-void stream_connections::add(stream_connection& connection) noexcept {
-  const std::lock_guard lock(mutex_);
-  connection.next_ = std::exchange(first_, &connection);
-  if (connection.next_ != nullptr) connection.next_->previous_ = &connection;
-}
-
-void stream_connections::remove(stream_connection& connection) noexcept {
-  const std::lock_guard lock(mutex_);
-  (connection.previous_ == nullptr ? first_ : connection.previous_->next_) = connection.next_;
-  if (connection.next_ != nullptr) connection.next_->previous_ = connection.previous_;
-}
-
-void stream_connections::free_ended() noexcept {
-  // order: relaxed, acquire  a first look; pairs with note_end
-  if (!has_ended_.load(std::memory_order_relaxed) ||
-      !has_ended_.exchange(false, std::memory_order_acquire)) [[likely]]
-    return;
-  const std::lock_guard lock(mutex_);
-  for (stream_connection* connection = first_; connection != nullptr;
-       connection = connection->next_)
-    connection->end_streams();
 }
 
 void stream_connection::doubt(std::chrono::nanoseconds asked_at) {
@@ -415,7 +396,7 @@ bool stream_connection::take_input() {
     if (!goes_on || places_ == 0 || session_.has_to_send()) to_send_.set();
   }
   if (has_place) core_.streams.freed(origin_);
-  core_.connections.free_ended();
+  core_.holders.free_ended();
   return goes_on;
 }
 

@@ -81,29 +81,9 @@ struct asked_stream {
 };
 using stream_ptr = std::shared_ptr<asked_stream>;
 
-class stream_connection;
-
-// The connections of HTTP/2 of a client. Thread: any. Order of mutexes: this one, then that of a
-// connection.
-class stream_connections {
- public:
-  void add(stream_connection& connection) noexcept;
-  void remove(stream_connection& connection) noexcept;
-  // An answer was asked to end. Called with the ledger's mutex.
-  // order: release  after the connection's own flag; pairs with free_ended
-  void note_end() noexcept { has_ended_.store(true, std::memory_order_release); }
-  // Frees what is kept of answers that were asked to end. Called by a task that has just kept more,
-  // without the mutex of a connection.
-  void free_ended() noexcept;
-
- private:
-  std::mutex mutex_;
-  std::atomic<bool> has_ended_{false};
-  stream_connection* first_ = nullptr;
-};
-
 class stream_connection final : public std::enable_shared_from_this<stream_connection>,
-                                private h2::client_session_events {
+                                private h2::client_session_events,
+                                private kept_holder {
  public:
   // A place is reserved for the caller.
   stream_connection(client_core& core, wire_ptr wire);
@@ -138,6 +118,8 @@ class stream_connection final : public std::enable_shared_from_this<stream_conne
   void end_body(asked_stream& on, const h2::header_lines& trailer);
   // Ends the answer if too much is kept, and it was asked to end. Under the mutex.
   void end_if_asked(asked_stream& exchange);
+  // Ends it for that reason. Under the mutex.
+  void end_kept(asked_stream& exchange) noexcept;
   // Takes what has come of the body; gives the server a window for as much.
   void take_body(asked_stream& exchange, std::string& body);
   // The caller wants no more of it.
@@ -174,9 +156,8 @@ class stream_connection final : public std::enable_shared_from_this<stream_conne
   void fail_all();
   void refuse_waiting();
   void count(asked_stream& exchange);
-  friend class stream_connections;
   static void end_a_stream(void* self) noexcept;
-  void end_streams() noexcept;
+  void free_ended() noexcept override;
   void fail(asked_stream& exchange, stream_failure how, std::string why);
   bool is_over() const noexcept;
   asked_stream* find(std::int32_t stream) noexcept;
@@ -191,8 +172,6 @@ class stream_connection final : public std::enable_shared_from_this<stream_conne
   std::mutex mutex_;
   std::unordered_map<std::int32_t, stream_ptr> streams_;
   base::intrusive_list<asked_stream, &asked_stream::link> living_;
-  stream_connection* previous_ = nullptr;  // of the client; guarded by its list
-  stream_connection* next_ = nullptr;
   std::size_t places_ = 1;
   std::size_t expected_ = SIZE_MAX;
   std::optional<std::size_t> said_max_;

@@ -4,6 +4,7 @@
 #include <cerrno>
 #include <mutex>
 
+#include "base/text/release.hpp"
 #include "troupe/base/error.hpp"
 #include "troupe/io/error.hpp"
 #include "troupe/runtime/here.hpp"
@@ -38,19 +39,36 @@ task<std::size_t> stream_transport::receive(std::span<char> room,
   asked_stream& on = over_->stream();
   const std::chrono::nanoseconds begun = now();
   for (;;) {
+    bool is_kept = false;
     {
       const std::lock_guard lock(over_->on().mutex());
-      if (take_some()) break;
-      check("receive", ECONNRESET);
-      if (on.ended || on.closed) co_return 0;
-      on.news.reset();
+      over_->on().end_if_asked(on);
+      if (take_some()) {
+        const std::size_t bytes = std::min(room.size(), piece_.size() - at_);
+        std::copy_n(piece_.begin() + static_cast<std::ptrdiff_t>(at_), bytes, room.begin());
+        at_ += bytes;
+        co_return bytes;
+      }
+      is_kept = on.failed == stream_failure::kept;
+      if (!is_kept) check("receive", ECONNRESET);
+      if (!is_kept && (on.ended || on.closed)) co_return 0;
+      if (!is_kept) on.news.reset();
+    }
+    if (is_kept) {
+      kept_.end();
+      kept_.check();
     }
     co_await on.news.wait().timeout(at_most - (now() - begun));
   }
-  const std::size_t bytes = std::min(room.size(), piece_.size() - at_);
-  std::copy_n(piece_.begin() + static_cast<std::ptrdiff_t>(at_), bytes, room.begin());
-  at_ += bytes;
-  co_return bytes;
+}
+
+// Of a WebSocket whose bytes were freed.
+void stream_transport::end_stream(void* self) noexcept {
+  auto& ended = *static_cast<stream_transport*>(self);
+  const std::lock_guard lock(ended.over_->on().mutex());
+  base::release(ended.piece_);
+  ended.at_ = 0;
+  ended.over_->on().end_kept(ended.over_->stream());
 }
 
 // Completes when the session has taken all bytes, which it does when the server has given a window

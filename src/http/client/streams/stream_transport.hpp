@@ -12,6 +12,7 @@
 #include <string_view>
 #include <utility>
 
+#include "http/client/streams/kept_socket.hpp"
 #include "http/client/streams/stream_exchange.hpp"
 #include "http/h1/send_order.hpp"
 #include "troupe/http/transport.hpp"
@@ -21,10 +22,12 @@ namespace troupe::http {
 class stream_transport final : public transport {
  public:
   // `over` was answered: the server has opened the WebSocket.
-  stream_transport(std::shared_ptr<stream_exchange> over, const client_options& options) noexcept
+  stream_transport(std::shared_ptr<stream_exchange> over, const std::shared_ptr<client_core>& core,
+                   const url& at)
       : over_(std::move(over)),
-        write_time_(options.write_time),
-        pace_{options.body_rate, options.body_grace} {}
+        write_time_(core->options.write_time),
+        pace_{core->options.body_rate, core->options.body_grace},
+        kept_(core, at.origin(), at.to_string(), &end_stream, this) {}
 
   task<std::size_t> receive(std::span<char> room, std::chrono::nanoseconds at_most) override;
   task<> send(std::string_view bytes) override { co_await send_owned(std::string(bytes)); }
@@ -32,17 +35,27 @@ class stream_transport final : public transport {
   task<std::uint64_t> send_file(const file&, std::uint64_t, std::uint64_t) override;
   task<> end_with_peer() override;
   slowest_pace message_pace() const noexcept override { return pace_; }
+  void retains(std::size_t bytes) noexcept override { kept_.count(bytes + piece_.capacity()); }
+  void frees_by(free_function free, void* keeper) noexcept override {
+    kept_.frees_by(free, keeper);
+  }
+  void lay_down() noexcept override { kept_.lay_down(); }
+  bool take_up() noexcept override { return kept_.take_up(); }
+  bool is_ended() const noexcept override { return kept_.is_ended(); }
+  void check_kept() const override { kept_.check(); }
 
  private:
   void check(const char* operation, int number) const;
   bool take_some();
+  static void end_stream(void* self) noexcept;
 
   const std::shared_ptr<stream_exchange> over_;
   const std::chrono::nanoseconds write_time_;
   const slowest_pace pace_;
-  std::string piece_;  // that has come, and is unread from `at_` on
+  std::string piece_;  // that has come, and is unread from `at_` on; under the mutex of `on()`
   std::size_t at_ = 0;
   send_order order_;
+  kept_socket kept_;
 };
 
 }  // namespace troupe::http

@@ -41,6 +41,8 @@ class message_deflater {
   // The last compressed message was not sent: later messages refer neither to it nor to earlier
   // ones.
   void forget() noexcept;
+  // Gives the memory back. No message follows.
+  void end() noexcept { stream_.reset(); }
   bool holds_memory() const noexcept { return stream_ != nullptr; }
   // As zlib's manual has it.
   std::size_t memory() const noexcept {
@@ -69,6 +71,8 @@ class message_inflater {
   inflate_result add(std::string_view piece, std::string& to, std::size_t bytes_max);
   // Call it when the message has no more pieces.
   inflate_result finish(std::string& to, std::size_t bytes_max);
+  // Gives the memory back. No message follows.
+  void end() noexcept { stream_.reset(); }
   bool holds_memory() const noexcept { return stream_ != nullptr; }
   std::size_t memory() const noexcept {
     return stream_ == nullptr ? 0 : (std::size_t{1} << bits_) + 7 * 1024;

@@ -1,0 +1,116 @@
+// kept_socket: the bytes that a WebSocket of a client keeps of its peer, as an account in the
+// client's ledger (docs/protocols/accounts.md). The peer is the origin.
+//
+// A WebSocket that is asked to end may be used by a task just then, and its task may never use it
+// again. Therefore the task says when the bytes are at rest: while it waits for more, and between
+// two receives unless the program reads a message. Any thread frees bytes that are at rest; other
+// bytes are freed by the task, at its next step.
+//
+// Invariants
+//   K1  the task touches the bytes only between take_up() and lay_down(); another thread only while
+//       they are at rest, under `mutex_`.
+//
+// Threads: the task's that uses the WebSocket; free_ended() on any thread.
+#pragma once
+
+#include <cstddef>
+#include <memory>
+#include <mutex>
+#include <new>
+#include <string>
+#include <utility>
+
+#include "http/client/exchange.hpp"
+#include "http/client/kept_answer.hpp"
+#include "troupe/http/client_error.hpp"
+#include "troupe/http/transport.hpp"
+
+namespace troupe::http {
+
+class kept_socket final : private kept_holder {
+ public:
+  // `on_end`: ends the connection below, or wakes its reader, when the bytes were freed.
+  kept_socket(std::shared_ptr<client_core> core, std::string origin, std::string where,
+              transport::free_function on_end, void* below) noexcept
+      : core_(std::move(core)),
+        origin_(std::move(origin)),
+        where_(std::move(where)),
+        on_end_(on_end),
+        below_(below) {}
+  ~kept_socket() override {
+    if (is_listed_) core_->holders.remove(*this);
+  }
+
+  void frees_by(transport::free_function free, void* keeper) noexcept {
+    const std::lock_guard lock(mutex_);
+    free_ = free;
+    keeper_ = keeper;
+  }
+  // So many bytes are kept now. Without memory for the account they are not counted.
+  void count(std::size_t bytes) noexcept {
+    if (is_freed_) return;
+    try {
+      kept_.count(
+          core_->kept, [this] { return origin_; }, bytes);
+    } catch (const std::bad_alloc&) {
+      return;
+    }
+    if (!is_listed_ && kept_.is_counted()) {
+      is_listed_ = true;
+      core_->holders.add(*this);
+    }
+    core_->holders.free_ended();
+  }
+  void lay_down() noexcept {
+    const std::lock_guard lock(mutex_);
+    is_at_rest_ = true;
+    free_if_ended();
+  }
+  bool take_up() noexcept {
+    const std::lock_guard lock(mutex_);
+    const bool was_at_rest = std::exchange(is_at_rest_, false);
+    return was_at_rest;
+  }
+  bool is_ended() const noexcept { return is_over_ || kept_.was_ended(); }
+  // Too much was kept of it elsewhere. Call it by the task.
+  void end() noexcept {
+    const std::lock_guard lock(mutex_);
+    is_over_ = true;
+  }
+  void check() const {
+    if (!is_ended()) return;
+    throw client_error(client_failure::too_much_kept, where_,
+                       "too much is kept, and most of it by this WebSocket");
+  }
+
+ private:
+  static void note_end(void* self) noexcept {
+    static_cast<kept_socket*>(self)->core_->holders.note_end();
+  }
+  void free_ended() noexcept override {
+    const std::lock_guard lock(mutex_);
+    free_if_ended();
+  }
+  // Under the mutex.
+  void free_if_ended() noexcept {
+    if (!is_at_rest_ || is_freed_ || !is_ended()) return;
+    is_freed_ = true;
+    if (free_ != nullptr) free_(keeper_);
+    kept_.end();
+    on_end_(below_);
+  }
+
+  const std::shared_ptr<client_core> core_;
+  const std::string origin_, where_;
+  const transport::free_function on_end_;
+  void* const below_;
+
+  std::mutex mutex_;
+  transport::free_function free_ = nullptr;
+  void* keeper_ = nullptr;
+  bool is_at_rest_ = false, is_freed_ = false, is_over_ = false;
+  bool is_listed_ = false;  // the task's
+  kept_answer kept_{&note_end, this};
+};
+
+}  // namespace troupe::http
