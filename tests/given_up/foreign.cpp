@@ -224,6 +224,77 @@ TEST_P(given_up_foreign, a_hold_for_what_needs_the_held_branch_ends) {
   }
 }
 
+// A handle that is resumed when the runtime has ended is not waited for.
+TEST_P(given_up_foreign, what_nothing_resumes_ends_with_the_runtime) {
+  gate late, later;
+  {
+    runtime rt(options());
+    rt.spawn([](gate& first, gate& second) -> task<> {
+      static_cast<void>(co_await when_any(passes(first), passes(second)));
+    }(late, later));
+    EXPECT_THROW(rt.run(), stalled);
+  }
+  late.open();
+  later.open();
+}
+
+// A dropped generator ends the wait of its awaiter, or leaves it behind.
+TEST_P(given_up_foreign, a_generator_that_is_dropped_leaves_the_values) {
+  runtime rt(options());
+  auto done = rt.spawn([]() -> task<> {
+    numbers all;
+    const auto each = [](numbers& from) -> async_generator<int> {
+      for (;;) {
+        numbers::cancellable waits(from);
+        const std::optional<int> number = co_await waits;
+        if (!number) break;
+        co_yield int(*number);
+      }
+    };
+    for (int i = 0; i < 10; ++i) {
+      auto values = each(all);
+      const auto first = co_await when_any(values.next(), yield());
+      EXPECT_EQ(first.index(), 1u);
+    }
+    all.add(1);
+    auto values = each(all);
+    EXPECT_EQ(co_await values.next(), 1);
+  }());
+  rt.run();
+  done.get();
+}
+
+// An exception of each part of an awaiter comes out of co_await.
+struct throwing {
+  int part;
+  bool await_ready() const {
+    if (part == 0) throw std::out_of_range("ready");
+    return false;
+  }
+  bool await_suspend(std::coroutine_handle<>) const {
+    if (part == 1) throw std::out_of_range("suspend");
+    return false;
+  }
+  void await_resume() const { throw std::out_of_range("resume"); }
+};
+TEST_P(given_up_foreign, an_exception_of_each_part_comes_out) {
+  runtime rt(options());
+  auto done = rt.spawn([]() -> task<int> {
+    int caught = 0;
+    for (int part = 0; part < 3; ++part) {
+      const throwing waits{part};
+      try {
+        co_await waits;
+      } catch (const std::out_of_range&) {
+        ++caught;
+      }
+    }
+    co_return caught;
+  }());
+  rt.run();
+  EXPECT_EQ(done.get(), 3);
+}
+
 TROUPE_TEST_EACH(given_up_foreign, each_policy);
 
 }  // namespace
