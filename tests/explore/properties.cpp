@@ -2,16 +2,19 @@
 #include <gtest/gtest.h>
 #include <unistd.h>
 
+#include <array>
 #include <chrono>
 #include <cstdlib>
 #include <filesystem>
 #include <functional>
 #include <memory>
 #include <ostream>
+#include <set>
 #include <string>
 
 #include "explore/planted.hpp"
 #include "sched/exploring/schedule_file.hpp"
+#include "sched/exploring/story_event.hpp"
 #include "support/conformance.hpp"
 #include "troupe/troupe.hpp"
 
@@ -345,15 +348,36 @@ TEST(schedule_texts, are_read_as_they_are_written) {
   kept.plan.by = strategy::priorities;
   kept.plan.depth = 3;
   kept.plan.faults = {{troupe::sched::fault::write_fails, 3}};
+  kept.plan.held_arrivals = {4, 5};
+  kept.plan.held_returns = {6, UINT64_MAX};
   EXPECT_EQ(text_of(parse_schedule(text_of(kept), "here")), text_of(kept));
   EXPECT_EQ(parse_schedule(text_of(kept), "here").plan.faults, kept.plan.faults);
+  EXPECT_EQ(parse_schedule(text_of(kept), "here").plan.held_returns, kept.plan.held_returns);
+}
+
+TEST(schedule_texts, have_a_name_for_each_fault) {
+  using namespace troupe::sched;
+  constexpr std::array all{fault::cut,         fault::lost,         fault::slow,
+                           fault::slow_file,   fault::write_fails,  fault::storage_fails,
+                           fault::storage_cut, fault::storage_slow, fault::storage_stalls,
+                           fault::commit_lost};
+  std::set<std::string> names, effects;
+  for (const fault what : all) {
+    const exploring::hold kept{.held = {1, 2, 3}, .until = {}, .what = what};
+    EXPECT_EQ(exploring::parse_hold(exploring::text_of(kept)), kept);
+    names.insert(exploring::text_of(kept));
+    effects.insert(exploring::text_of_fault(kept));
+  }
+  EXPECT_EQ(names.size(), all.size());
+  EXPECT_EQ(effects.size(), all.size());
 }
 
 TEST(schedule_texts, name_the_wrong_line) {
   for (const char* const line :
        {"hold", "hold x 1 0", "hold 1 1", "hold 1 1 0 until 3", "hold 1 1 0 soon", "seed",
         "seed 1x", "hold 1 4294967296 0", "strategy dice 1 0 0", "holds 1 1 0", "hash 1000",
-        "fault none 1 1 0", "fault flood 1 1 0", "fault cut 1 1", "planned-fault cut"}) {
+        "return x", "fault none 1 1 0", "fault flood 1 1 0", "fault cut 1 1",
+        "planned-fault cut"}) {
     try {
       troupe::sched::exploring::parse_schedule(std::string("troupe schedule 1\nseed 1\n") + line,
                                                "file");
