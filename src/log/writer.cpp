@@ -32,9 +32,10 @@ constexpr std::int64_t end_limit_ns = 2'000'000'000;
 // A pipe that is ready takes so much without blocking.
 constexpr std::size_t piece_bytes = 4096;
 
-bool is_regular(int file) noexcept {
+sink sink_of(int file) noexcept {
   struct ::stat is = {};
-  return ::fstat(file, &is) == 0 && S_ISREG(is.st_mode);
+  const bool is_regular = ::fstat(file, &is) == 0 && S_ISREG(is.st_mode);
+  return is_regular ? sink::regular_file : sink::other_file;
 }
 
 std::uint64_t lines_in(std::string_view text) noexcept {
@@ -79,13 +80,13 @@ writer& writer::get() noexcept {
   return instance;
 }
 
-writer::writer() : is_regular_(is_regular(STDERR_FILENO)) {
+writer::writer() : sink_(sink_of(STDERR_FILENO)) {
   for (buffer& empty : buffers_) empty.bytes.reset(new char[buffer_bytes]);
 }
 
 // Under buffer_mutex_.
 void writer::start() {
-  started_ = true;
+  thread_stage_.begin();
   sigset_t all, before;
   sigfillset(&all);
   ::pthread_sigmask(SIG_SETMASK, &all, &before);
@@ -115,7 +116,7 @@ void writer::start() {
 // The child has no thread that writes: its lines are written at once. What the buffers hold is the
 // parent's to write.
 void writer::after_fork() noexcept {
-  ended_ = true;
+  if (!thread_stage_.has_ended()) thread_stage_.end();
   // order: relaxed (both)  the child has one thread
   for (buffer& emptied : buffers_) emptied.used.store(0, std::memory_order_relaxed);
   buffer_mutex_.unlock();
@@ -138,7 +139,7 @@ void writer::add(std::string_view line) noexcept {
   bool wakes = false, is_last = false;
   {
     std::lock_guard lock(buffer_mutex_);
-    if (!started_) start();
+    if (!thread_stage_.has_begun()) start();
     // order: relaxed (all)  guarded by the mutex
     buffer& filled = buffers_[filled_.load(std::memory_order_relaxed)];
     const std::size_t used = filled.used.load(std::memory_order_relaxed);
@@ -148,7 +149,7 @@ void writer::add(std::string_view line) noexcept {
     filled.used.store(used + line.size(), std::memory_order_release);
     const std::size_t half = buffer_bytes / 2;
     wakes = used == 0 || (used < half && used + line.size() >= half);
-    is_last = ended_;
+    is_last = thread_stage_.has_ended();
   }
   if (is_last) return flush();  // the thread has ended: this one comes from a destructor at exit()
   if (wakes) wakes_.notify();
@@ -177,8 +178,8 @@ void writer::end() noexcept {
   wakes_.notify();
   {
     std::lock_guard lock(buffer_mutex_);
-    if (ended_) return;  // of a fork
-    ended_ = true;
+    if (thread_stage_.has_ended()) return;  // of a fork
+    thread_stage_.end();
   }
   if (thread_.joinable()) thread_.join();
   flush();
@@ -223,8 +224,8 @@ bool writer::write_buffer(buffer& full) noexcept {
   const std::size_t used = full.used.load(std::memory_order_relaxed);
   if (used == 0) return true;
   const end_of_write ended = write_lines(full.bytes.get(), used, full.written);
-  // order: relaxed  after a crash the lines are the signal handler's to write (L3)
-  const bool is_left = !is_over() || crashed_.load(std::memory_order_relaxed);
+  // order: relaxed (all)  as above; after a crash the lines are the signal handler's to write (L3)
+  const bool is_left = !is_over() || gate_.has_crashed();
   if (ended == end_of_write::given_up && is_left) return false;
   const std::size_t done = full.written.load(std::memory_order_relaxed);
   if (done < used) drop(lines_in({full.bytes.get() + done, used - done}));
@@ -255,7 +256,7 @@ writer::end_of_write writer::write_lines(const char* bytes, std::size_t size,
   // order: relaxed  guarded by output_mutex_
   std::size_t done = written.load(std::memory_order_relaxed);
   end_of_write ended = end_of_write::whole;
-  if (callback_ != nullptr) {
+  if (sink_ == sink::callback) {
     call_with_lines({bytes + done, size - done});
     done = size;
   } else {
@@ -264,7 +265,7 @@ writer::end_of_write writer::write_lines(const char* bytes, std::size_t size,
       ended = write_some(bytes, size, done);
       // order: release  pairs with write_in_signal/acquire
       written.store(done, std::memory_order_release);
-      writes_.store(false);  // order: seq_cst  pairs with write_in_signal
+      gate_.end_write();
     }
     if (ended == end_of_write::whole) log_lines.works();
   }
@@ -275,15 +276,13 @@ writer::end_of_write writer::write_lines(const char* bytes, std::size_t size,
 // Adds to `done` the number of bytes that were written. Returns `whole` if more may follow.
 writer::end_of_write writer::write_some(const char* bytes, std::size_t size,
                                         std::size_t& done) noexcept {
-  if (!is_regular_ && !await_room()) return end_of_write::given_up;
+  if (sink_ != sink::regular_file && !await_room()) return end_of_write::given_up;
   // A fatal signal's handler waits for the end of this write.
-  // order: seq_cst (both)  either this sees that the handler has begun, or the handler sees the
-  // write; pairs with write_in_signal
-  writes_.store(true);
-  if (crashed_.load()) return end_of_write::given_up;  // order: seq_cst  as above
+  if (!gate_.begin_write()) return end_of_write::given_up;
   // order: relaxed  guarded by output_mutex_
-  const ::ssize_t took = ::write(file_.load(std::memory_order_relaxed), bytes + done,
-                                 is_regular_ ? size - done : std::min(piece_bytes, size - done));
+  const ::ssize_t took =
+      ::write(file_.load(std::memory_order_relaxed), bytes + done,
+              sink_ == sink::regular_file ? size - done : std::min(piece_bytes, size - done));
   const int why = errno;
   if (took > 0) done += static_cast<std::size_t>(took);
   if (took >= 0 || why == EINTR || why == EAGAIN) return end_of_write::whole;
@@ -337,6 +336,7 @@ void writer::configure(options chosen) {
   form_.store(chosen.as, std::memory_order_relaxed);
   path_ = std::move(chosen.file);
   callback_ = std::move(chosen.callback);
+  set_sink();
   reopen_file();
 }
 
@@ -350,18 +350,21 @@ void writer::reopen_file() noexcept {
   // order: relaxed  guarded by output_mutex_
   const int before = file_.exchange(file, std::memory_order_relaxed);
   if (before > STDERR_FILENO) ::close(before);
-  is_regular_ = is_regular(file);
+  set_sink();
+}
+
+void writer::set_sink() noexcept {
+  // order: relaxed  guarded by output_mutex_
+  sink_ = callback_ != nullptr ? sink::callback : sink_of(file_.load(std::memory_order_relaxed));
 }
 
 // Another thread may be in a write: its end is waited for, not longer than a little while. The
 // buffers stay where they are, since nobody can finish a line of another thread.
 void writer::write_in_signal() noexcept {
   const base::without_write_signals guard;
-  // order: seq_cst (both)  pairs with write_some
-  crashed_.store(true);
+  gate_.crash();
   constexpr int naps_max = 100, nap_ms = 1;
-  // order: seq_cst  as above
-  for (int i = 0; i < naps_max && writes_.load(); ++i) ::poll(nullptr, 0, nap_ms);
+  for (int i = 0; i < naps_max && gate_.is_writing(); ++i) ::poll(nullptr, 0, nap_ms);
   // order: acquire (all)  pairs with add/release, write_lines/release and drain/release
   const unsigned filled = filled_.load(std::memory_order_acquire);
   for (const unsigned which : {1 - filled, filled}) {

@@ -26,6 +26,7 @@
 #include <thread>
 
 #include "base/parker.hpp"
+#include "log/writer_stages.hpp"
 #include "troupe/base/small_mutex.hpp"
 #include "troupe/log/log.hpp"
 
@@ -76,6 +77,7 @@ class writer {
   bool is_over() noexcept;
   void tell_dropped() noexcept;
   void reopen_file() noexcept;
+  void set_sink() noexcept;
 
   base::small_mutex buffer_mutex_;
   std::mutex output_mutex_;
@@ -84,15 +86,16 @@ class writer {
   std::atomic<form> form_{form::text};
   std::atomic<std::uint64_t> lines_{0}, dropped_{0};
   std::uint64_t dropped_told_ = 0;  // guarded by output_mutex_
-  std::atomic<bool> reopens_{false}, ends_{false}, crashed_{false}, writes_{false};
+  std::atomic<bool> reopens_{false}, ends_{false};
+  crash_gate gate_;
   std::atomic<int> file_{2};
   std::atomic<unsigned> waiters_{0};  // threads that want output_mutex_
-  bool is_regular_ = false;           // the five below: by output_mutex_
+  sink sink_;                         // the five below: by output_mutex_
   std::int64_t end_ns_ = 0;           // when the last write is given up
   std::int64_t patience_end_ns_ = 0;  // when this write is; 0: when another thread wants the mutex
   std::string path_;
   std::function<void(std::string_view)> callback_;
-  bool started_ = false, ended_ = false;  // by buffer_mutex_
+  thread_stage thread_stage_;  // by buffer_mutex_
   base::parker wakes_;
   std::thread thread_;
 };
