@@ -61,9 +61,8 @@ task<> placement::core::stop(std::shared_ptr<core> self, time at_most) {
   if (!self->started_.is_set()) self->kill();
   {
     std::lock_guard held(self->mutex_);
-    if (self->over_) co_return;
-    self->stops_ = true;
-    self->stop_by_ = time_span(at_most).after(self->clock_());
+    if (self->loop_.is_over()) co_return;
+    self->stop_asked_ = time_span(at_most).after(self->clock_());
   }
   self->wake();
   co_await self->ended_.wait();
@@ -72,7 +71,7 @@ task<> placement::core::stop(std::shared_ptr<core> self, time at_most) {
 void placement::core::kill() noexcept {
   {
     std::lock_guard held(mutex_);
-    over_ = true;
+    loop_.end();
     words_.set_until(time(0));
   }
   woken_.set();

@@ -15,6 +15,7 @@
 
 #include "cluster/placement/lease_words.hpp"
 #include "cluster/placement/placement.hpp"
+#include "cluster/placement/placement_stages.hpp"
 #include "troupe/base/small_mutex.hpp"
 #include "troupe/task/event.hpp"
 
@@ -66,7 +67,6 @@ class placement::core final : public std::enable_shared_from_this<placement::cor
     std::uint32_t excess = 0;
     bool releases = false;  // the store has shards as this node's that it does not have any more
   };
-  enum class phase : std::uint8_t { joins, takes_first, runs, has_left };
 
   void wake();
   static task<> run(std::shared_ptr<core> self);
@@ -123,16 +123,19 @@ class placement::core final : public std::enable_shared_from_this<placement::cor
   std::optional<attempt> attempt_;
   std::vector<drained> drained_;
   std::exception_ptr start_failed_;
-  bool runs_ = false, over_ = false, hurried_ = false, stops_ = false;
-  time stop_by_{0};
+  loop_stage loop_;
+  bool hurried_ = false;
+  std::optional<time> stop_asked_;  // when the departure must have ended
 
   // The loop's own.
-  phase phase_ = phase::joins;
+  member_stage stage_;
+  departure departure_;
+  time leave_by_{0};  // once the departure has begun
   std::optional<plan> plan_;
   std::bitset<shard_count> draining_;
   std::uint32_t mine_ = 0;
   unsigned drains_ = 0;
-  bool renewing_ = false, hurries_ = false, stopping_ = false, said_leaving_ = false;
+  bool renewing_ = false, hurries_ = false;
   std::uint64_t round_ = 0, seen_ = 0;
   time last_renewal_{0}, next_renewal_{0}, next_check_{never}, not_before_{0}, backoff_{0};
 };

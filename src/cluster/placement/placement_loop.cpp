@@ -20,7 +20,7 @@ void placement::core::wake() {
   bool begins = false;
   {
     std::lock_guard held(mutex_);
-    if (!over_ && !runs_) begins = runs_ = true;
+    begins = loop_.begin();
   }
   if (begins) {
     on_.spawn(run(shared_from_this()));
@@ -105,16 +105,19 @@ bool placement::core::go_on() {
   std::vector<drained> handed_over;
   {
     std::lock_guard held(mutex_);
-    if (over_) return false;
+    if (loop_.is_over()) return false;
     renewed = std::exchange(attempt_, std::nullopt);
     handed_over = std::exchange(drained_, {});
     hurries_ |= std::exchange(hurried_, false);
-    stopping_ = stops_;
+    if (stop_asked_) {
+      departure_.begin();
+      leave_by_ = *stop_asked_;
+    }
   }
   expire();
   for (const drained& one : handed_over) take(one);
   if (renewed) take(*renewed);
-  if (phase_ == phase::has_left) {
+  if (stage_.has_left()) {
     finish();
     return false;
   }
@@ -127,15 +130,15 @@ bool placement::core::go_on() {
 bool placement::core::ends_for_now() {
   if (!lasts_forever() || renewing_ || drains_ != 0) return false;
   std::lock_guard held(mutex_);
-  if (stops_ != stopping_) return false;
-  runs_ = false;
+  if (stop_asked_.has_value() != departure_.has_begun()) return false;
+  loop_.pause();
   return true;
 }
 
 void placement::core::finish() noexcept {
   {
     std::lock_guard held(mutex_);
-    over_ = true;
+    loop_.end();
     words_.set_until(time(0));
     for (std::uint32_t i = 0; i < shard_count; ++i) words_.take_away(i);
   }
@@ -193,34 +196,33 @@ void placement::core::take(const attempt& ended) {
   }
   if (!ended.view) return take_failure(ended);
   backoff_ = not_before_ = time(0);
-  said_leaving_ = ended.what.self.is_leaving;
+  departure_.note_renewal(ended.what.self.is_leaving);
   if (ended.what.leaves) {
-    phase_ = phase::has_left;
+    stage_.leave();
   } else {
     apply(ended);
     const bool took_nothing = ended.what.wanted != 0 && !ended.view->has_changed;
     if (took_nothing) not_before_ = last_renewal_ + milliseconds(10);
-    if (phase_ == phase::takes_first) phase_ = phase::runs;
-    if (phase_ == phase::joins) phase_ = planned().want != 0 ? phase::takes_first : phase::runs;
-    if (phase_ == phase::runs) started_.set();
+    stage_.note_renewal(stage_.joins() && planned().want != 0);
+    if (stage_.runs()) started_.set();
   }
   if (ended.view->has_changed && told_.changed) told_.changed();
 }
 
 void placement::core::take_failure(const attempt& ended) {
   seen_ = 0;
-  if (phase_ == phase::joins) {
+  if (stage_.joins()) {
     {
       std::lock_guard held(mutex_);
       start_failed_ = ended.failed;
     }
-    phase_ = phase::has_left;
+    stage_.leave();
     return;
   }
-  phase_ = phase::runs;
+  stage_.note_failure();
   started_.set();
-  if (ended.what.leaves && last_renewal_ >= stop_by_) {
-    phase_ = phase::has_left;
+  if (ended.what.leaves && last_renewal_ >= leave_by_) {
+    stage_.leave();
     return;
   }
   const time first = lasts_forever() ? time(milliseconds(50)) : time(chosen_.lease) / 120;
@@ -269,7 +271,7 @@ std::vector<held_shard> placement::core::give_new(const attempt& ended) {
   const time until = lasts_forever() ? never : ended.begun + chosen_.lease - chosen_.margin;
   std::vector<held_shard> gained;
   std::lock_guard held(mutex_);
-  if (over_) return gained;
+  if (loop_.is_over()) return gained;
   words_.set_until(until);
   if (clock_() >= until) return gained;
   for (const held_shard& shard : ended.view->held) {
@@ -333,7 +335,7 @@ placement::core::plan placement::core::make_plan() const {
       ++counts[at->second];
     }
   }
-  if (!self || stopping_) return next;
+  if (!self || departure_.has_begun()) return next;
   const std::uint32_t target = target_of(counts, *self);
   const std::uint32_t stays = mine_ - static_cast<std::uint32_t>(draining_.count());
   next.want = std::min(free, target - std::min(target, stays));
@@ -345,10 +347,10 @@ void placement::core::begin_drains() {
   const time now = clock_();
   std::uint32_t count = 0;
   time at_most = chosen_.drain_max;
-  if (stopping_) {
+  if (departure_.has_begun()) {
     count = mine_ - static_cast<std::uint32_t>(draining_.count());
-    at_most = std::max(stop_by_ - now, time(0));
-  } else if (drains_ == 0 && phase_ == phase::runs && seen_ != 0) {
+    at_most = std::max(leave_by_ - now, time(0));
+  } else if (drains_ == 0 && stage_.runs() && seen_ != 0) {
     count = planned().excess;
   }
   if (count == 0) return;
@@ -366,10 +368,12 @@ void placement::core::begin_drains() {
 // When the next renewal is to begin, if none is under way.
 placement::core::time placement::core::due() const {
   time at = std::min(next_renewal_, next_check_);
-  if (lasts_forever() && phase_ == phase::runs) at = never;
+  if (lasts_forever() && stage_.runs()) at = never;
   if (hurries_) at = std::min(at, last_renewal_ + hurry_pause());
-  if (stopping_ && mine_ == 0 && drains_ == 0) at = time(0);
-  if (stopping_ && !said_leaving_ && !lasts_forever()) at = time(0);
+  if (departure_.has_begun()) {
+    if (mine_ == 0 && drains_ == 0) at = time(0);
+    if (!departure_.is_announced() && !lasts_forever()) at = time(0);
+  }
   if (plan_ && (plan_->want != 0 || plan_->releases)) at = time(0);
   return std::max(at, not_before_);
 }
@@ -386,11 +390,11 @@ void placement::core::begin_renewal() {
   attempt begun;
   renewal& what = begun.what;
   what.self = self_;
-  what.self.is_leaving = stopping_;
+  what.self.is_leaving = departure_.has_begun();
   what.round = ++round_;
   what.lease = chosen_.lease;
-  what.leaves = stopping_ && mine_ == 0 && drains_ == 0;
-  what.wanted = stopping_ ? 0 : now_planned.want;
+  what.leaves = departure_.has_begun() && mine_ == 0 && drains_ == 0;
+  what.wanted = departure_.has_begun() ? 0 : now_planned.want;
   what.seen = seen_;
   what.kept.reserve(mine_);
   for (std::uint32_t i = 0; i < shard_count; ++i) {
