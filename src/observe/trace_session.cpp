@@ -210,7 +210,7 @@ void write_at_crash(void (*write)() noexcept) noexcept {
   catch_fatal_signals(false);
 }
 
-session::session() {
+trace_session::trace_session() {
   recording& now = recording::get();
   std::lock_guard lock(now.mutex);
   if (!now.asked) begin(now);
@@ -218,7 +218,7 @@ session::session() {
   ++now.runtimes;
 }
 
-session::~session() {
+trace_session::~trace_session() {
   recording& now = recording::get();
   std::lock_guard lock(now.mutex);
   if (--now.runtimes != 0 || !now.wanted || !tracing()) return;

@@ -7,12 +7,12 @@ namespace troupe::observe {
 // that file, `text` writes a table to standard error. The trace is written when the last runtime
 // has ended, at exit(), and at a crash (a signal such as SIGSEGV or SIGABRT, which then has its
 // effect). Throws option_error for another setting, or for a file that cannot be written.
-class session {
+class trace_session {
  public:
-  session();
-  session(const session&) = delete;
-  session& operator=(const session&) = delete;
-  ~session();
+  trace_session();
+  trace_session(const trace_session&) = delete;
+  trace_session& operator=(const trace_session&) = delete;
+  ~trace_session();
 };
 
 // From now on a crash calls that in the signal handler, after the trace, if one is taken, was

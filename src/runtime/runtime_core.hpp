@@ -75,7 +75,7 @@ class runtime_core final : public std::enable_shared_from_this<runtime_core>,
   runtime_metrics metrics();
 
   // first to be constructed, last to be destroyed
-  std::optional<observe::session> trace{std::in_place};
+  std::optional<observe::trace_session> trace{std::in_place};
   const runtime_options options;
   const observe::tick_scale observed_since;
   failure_log failures{options.failures_kept, options.failure_bytes};
