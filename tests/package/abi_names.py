@@ -2,8 +2,8 @@
 """The names of a shared library that programs may be linked with. Usage: abi_names.py LIBRARY
 
 A library shows all names of the namespace troupe. Programs can name those alone that the public headers
-declare: so each word of such a name is a word of a header, and names of src/ may come and go. Names of
-templates, which each program has as well, are left out.
+declare: so each word of such a name is a word of a header, each class of it is defined there, and names of
+src/ may come and go. Names of templates, which each program has as well, are left out.
 """
 import functools
 import pathlib
@@ -13,11 +13,27 @@ import sys
 
 HEADERS = pathlib.Path(__file__).resolve().parents[2] / "include"
 WORD = re.compile(r"[A-Za-z_]\w*")
+SCOPE = re.compile(r"\b(?:namespace|class|struct|union|enum)\s+([^;{}()]*)\{")
 
 
 @functools.cache
 def words_of_headers():
     return frozenset(word for header in HEADERS.rglob("*.hpp") for word in WORD.findall(header.read_text()))
+
+
+@functools.cache
+def scopes_of_headers():
+    """The words in the heads of namespaces and of classes that have a body: programs name no member of the others."""
+    found = set()
+    for header in HEADERS.rglob("*.hpp"):
+        text = re.sub(r"//[^\n]*|alignas\([^)]*\)", "", header.read_text())
+        for head in SCOPE.findall(text):
+            found.update(WORD.findall(head))
+    return frozenset(found)
+
+
+def is_declared(path):
+    return all(word in words_of_headers() for word in path) and all(word in scopes_of_headers() for word in path[:-1])
 
 
 def path_of(demangled):
@@ -40,8 +56,7 @@ def shown(library):
         return []
     plain = subprocess.run(["c++filt"], input="\n".join(names), check=True, text=True,
                            stdout=subprocess.PIPE).stdout.splitlines()
-    known = words_of_headers()
-    return [name for name, text in zip(names, plain) if all(word in known for word in path_of(text))]
+    return [name for name, text in zip(names, plain) if is_declared(path_of(text))]
 
 
 if __name__ == "__main__":
