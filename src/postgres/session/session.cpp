@@ -191,13 +191,13 @@ void session::roll_back() {
 
 void session::refuse_waiting(const std::exception_ptr& failed) {
   state& s = *state_;
-  s.connecting = false;
+  s.stage.fail();
   for (auto& request : std::exchange(s.waiting, {})) request->asker.set_exception(failed);
 }
 
 void session::use(std::shared_ptr<wire> opened) {
   state& s = *state_;
-  s.connecting = false;
+  s.stage.open();
   s.on = std::move(opened);
   ++s.epoch;
   s.name_begin = new_name_begin();
@@ -207,25 +207,28 @@ void session::use(std::shared_ptr<wire> opened) {
 bool session::wants_cancel(const wire& used_wire) {
   state& s = *state_;
   if (s.on.get() != &used_wire) return false;
-  s.cancelling = s.cancel_travels = !s.sent.empty() && s.sent.front().is_abandoned();
-  return s.cancelling;
+  const bool wanted = !s.sent.empty() && s.sent.front().is_abandoned();
+  wanted ? s.cancelling.send() : s.cancelling.end();
+  return wanted;
 }
 
 // The server has signalled its process, which forgets the signal if no statement runs.
 void session::end_cancel(const wire& used_wire) {
   state& s = *state_;
   if (s.on.get() != &used_wire) return;
-  s.cancel_travels = false;
+  s.cancelling.arrive();
   ++s.cancels;
   go_on();
 }
 
 void session::cancel_front() {
   state& s = *state_;
-  if (s.on == nullptr || s.cancelling || s.sent.empty() || !s.sent.front().is_abandoned()) return;
+  if (s.on == nullptr || s.cancelling.is_under_way() || s.sent.empty() ||
+      !s.sent.front().is_abandoned())
+    return;
   const std::shared_ptr<PGcancel> by(PQgetCancel(s.on->pg), free_cancel());
   if (by == nullptr) return;
-  s.cancelling = true;
+  s.cancelling.begin();
   static_cast<void>(spawn(cancel(self(this), s.on, by, s.chosen.cancel_timeout)));
 }
 
@@ -294,13 +297,17 @@ void session::go_on() {
     move_copy();
   } while (s.on != nullptr && take_answers());
   if (s.on == nullptr) {
-    if (s.waiting.empty() || s.connecting) return;
-    s.connecting = true;
+    if (s.waiting.empty() || s.stage.is_connecting()) return;
+    s.stage.begin_to_connect();
     static_cast<void>(spawn(connect(self(this), s.target, s.chosen.connect_timeout)));
     return;
   }
   if (PQstatus(s.on->pg) != CONNECTION_OK) return lose();
-  if (std::exchange(s.busy, !s.sent.empty()) != s.busy) s.busy_since = now();
+  if (s.sent.empty()) {
+    s.busy_since.reset();
+  } else if (!s.busy_since) {
+    s.busy_since = now();
+  }
   note_unwanted();
   take_notifications();
   if (!s.reading && s.wants_to_read()) {
@@ -326,7 +333,10 @@ void session::lose(std::string reason) {
         lost_error(reason, "08006", s.copy.is == copying::ends ? effect::unknown : effect::none));
     finish_copy(s.sent.front());
   }
-  s.reading = s.flushing = s.cancelling = s.cancel_travels = s.alone = s.busy = false;
+  s.reading = s.flushing = false;
+  s.stage.lose();
+  s.cancelling.end();
+  s.busy_since.reset();
   s.statements.clear();
   s.forgotten.clear();
   if (s.scopes.is_open()) s.lost_scope = s.scopes.current();

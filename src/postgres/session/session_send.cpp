@@ -16,7 +16,7 @@ using database::failure;
 void session::send_waiting() {
   state& s = *state_;
   deallocate();
-  while (s.on != nullptr && !s.alone && !s.waiting.empty() &&
+  while (s.on != nullptr && !s.stage.is_alone() && !s.waiting.empty() &&
          s.sent.size() < s.chosen.in_flight_max) {
     request& next = *s.waiting.front();
     std::exception_ptr refused;
@@ -203,7 +203,7 @@ void session::forget(const std::string& text, std::uint64_t number) {
 // Not within a transaction, which may have failed, and which this may fail.
 void session::deallocate() {
   state& s = *state_;
-  if (s.on == nullptr || s.alone || s.scopes.is_open() || s.forgotten.empty()) return;
+  if (s.on == nullptr || s.stage.is_alone() || s.scopes.is_open() || s.forgotten.empty()) return;
   for (const std::string& name : std::exchange(s.forgotten, {})) {
     const std::string words = "DEALLOCATE " + name;
     if (PQsendQueryParams(s.on->pg, words.c_str(), 0, nullptr, nullptr, nullptr, nullptr, 0) != 1 ||
@@ -241,7 +241,7 @@ void session::start_alone() {
     PQenterPipelineMode(pg);
     throw lost_error(reason, "08006", effect::none);
   }
-  s.alone = true;
+  s.stage.begin_alone();
   s.copy = {};
   s.sent.emplace_back().what = std::move(s.waiting.front());
   s.waiting.pop_front();

@@ -25,6 +25,7 @@
 #include <vector>
 
 #include "database/statement_counts.hpp"
+#include "postgres/session/session_stages.hpp"
 #include "postgres/session/wire.hpp"
 #include "troupe/kit/lru_map.hpp"
 #include "troupe/postgres/copy.hpp"
@@ -108,7 +109,7 @@ struct session::state {
   }
   // Whether a cancel can end what is sent now.
   bool may_be_hit() const noexcept {
-    return cancel_travels || std::ranges::any_of(sent, [](const sent_request& entry) {
+    return cancelling.travels() || std::ranges::any_of(sent, [](const sent_request& entry) {
              return entry.is_abandoned();
            });
   }
@@ -131,8 +132,8 @@ struct session::state {
            });
   }
   bool is_late(std::chrono::nanoseconds at) const noexcept {
-    return chosen.answer_timeout.count() > 0 && busy && copy.is == copying::no &&
-           at - std::max(busy_since, heard) >= chosen.answer_timeout;
+    return chosen.answer_timeout.count() > 0 && busy_since && copy.is == copying::no &&
+           at - std::max(*busy_since, heard) >= chosen.answer_timeout;
   }
   bool is_unwanted_too_long(std::chrono::nanoseconds at) const noexcept {
     return !sent.empty() && sent.front().unwanted_since &&
@@ -177,15 +178,12 @@ struct session::state {
   std::map<std::uint32_t, std::uint32_t> forms;  // of the database's own types: what is below them
   copy_state copy;
   std::vector<listening> listeners;
-  std::chrono::nanoseconds busy_since{0};  // if something is sent and not answered
-  std::chrono::nanoseconds heard{0};       // when bytes have come last
-  bool busy = false;
-  bool connecting = false;
-  bool reading = false;  // a task waits for the socket
+  std::optional<std::chrono::nanoseconds> busy_since;  // if something is sent and not answered
+  std::chrono::nanoseconds heard{0};                   // when bytes have come last
+  bool reading = false;                                // a task waits for the socket
   bool flushing = false;
-  bool cancelling = false;      // a task cancels what runs, and asks again until it has ended
-  bool cancel_travels = false;  // a cancel was sent that may not have arrived
-  bool alone = false;           // a script or a COPY has the connection
+  connection_stage stage;
+  cancel_stage cancelling;
 };
 
 }  // namespace troupe::postgres

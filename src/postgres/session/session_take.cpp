@@ -46,7 +46,7 @@ bool session::take_answers() {
     if (PQisBusy(pg) != 0) break;
     PGresult* const result = PQgetResult(pg);
     if (result == nullptr) {  // the end of an answer; its sync comes next
-      if (s.alone) {
+      if (s.stage.is_alone()) {
         finish_front();
       } else if (++ends == 2) {
         break;
@@ -183,11 +183,11 @@ void session::finish_front() {
   state& s = *state_;
   sent_request done = std::move(s.sent.front());
   s.sent.pop_front();
-  const bool left_open = s.alone && done.what != nullptr &&
+  const bool left_open = s.stage.is_alone() && done.what != nullptr &&
                          PQtransactionStatus(s.on->pg) != PQTRANS_IDLE &&
                          (done.what->scope == 0 || PQtransactionStatus(s.on->pg) == PQTRANS_ACTIVE);
-  if (s.alone) {
-    s.alone = false;
+  if (s.stage.is_alone()) {
+    s.stage.end_alone();
     PQenterPipelineMode(s.on->pg);
   }
   if (!done.prepares.empty()) return finish_preparing(done);
@@ -266,7 +266,8 @@ void session::finish_asking(const sent_request& done) {
 // Whether a cancel that was meant for another statement may have ended this one.
 bool session::was_hit(const sent_request& done) const {
   const state& s = *state_;
-  return sqlstate_of(done.refused()) == "57014" && (s.cancel_travels || s.cancels != done.cancels);
+  return sqlstate_of(done.refused()) == "57014" &&
+         (s.cancelling.travels() || s.cancels != done.cancels);
 }
 
 // Whether a table may have been altered since the server has named the types of the parameters.
