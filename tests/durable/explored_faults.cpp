@@ -132,7 +132,7 @@ struct planted {
   const char* fault;  // in the schedule
   const char* told;   // in the story
 };
-void PrintTo(const planted& of, std::ostream* to) { *to << of.name; }
+void PrintTo(const planted& bug, std::ostream* to) { *to << bug.name; }
 
 const planted all[] = {
     {"of_a_failing_storage", &with_store<ignore_failures>, "fault storage-", "of a storage"},
@@ -169,7 +169,7 @@ TEST_P(storage_faults, do_not_happen_unless_they_are_asked_for) {
 }
 
 INSTANTIATE_TEST_SUITE_P(each, storage_faults, testing::ValuesIn(all),
-                         [](const auto& of) { return std::string(of.param.name); });
+                         [](const auto& info) { return std::string(info.param.name); });
 
 TEST(storage_faults_of_a_search, find_nothing_in_a_client_that_is_ready_for_them) {
   const troupe::explore_report report =

@@ -342,7 +342,7 @@ const bug all[] = {
     {"locks_over_two_pairs", lock_over_two_pairs, "deadlock"},
 };
 INSTANTIATE_TEST_SUITE_P(each, races, testing::ValuesIn(all),
-                         [](const auto& of) { return std::string(of.param.name); });
+                         [](const auto& info) { return std::string(info.param.name); });
 
 }  // namespace
 }  // namespace planted

@@ -102,7 +102,7 @@ struct planted {
   const char* fault;  // in the schedule
   const char* told;   // in the story
 };
-void PrintTo(const planted& of, std::ostream* to) { *to << of.name; }
+void PrintTo(const planted& bug, std::ostream* to) { *to << bug.name; }
 
 const planted all[] = {
     {"of_a_failing_statement", &with_file<ignore_failures>, "fault storage-", "statement "},
@@ -139,6 +139,6 @@ TEST_P(explored_faults, do_not_happen_unless_they_are_asked_for) {
 }
 
 INSTANTIATE_TEST_SUITE_P(each, explored_faults, testing::ValuesIn(all),
-                         [](const auto& of) { return std::string(of.param.name); });
+                         [](const auto& info) { return std::string(info.param.name); });
 
 }  // namespace

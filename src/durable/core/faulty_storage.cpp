@@ -60,7 +60,7 @@ class faulty_storage final : public storage {
   void act_for(std::vector<std::uint32_t> shards) override { whole_->act_for(std::move(shards)); }
 
  private:
-  // A call without a fault is that of the storage itself: it takes no further turn.
+  // A call without a fault is the call of the whole storage: it takes no further turn.
   template <class Begin>
   std::invoke_result_t<Begin> call(Begin begin, bool commits = false) {
     const tasks::runtime_state* const simulated = tasks::simulation_here();

@@ -79,12 +79,13 @@ bool exploring_source::is_held(const connection_choices& connection) const noexc
          });
 }
 
-fault exploring_source::fault_at(fault_point where, const lineage* of) {
+fault exploring_source::fault_at(fault_point where, const lineage* named) {
   execution& seen = *of_;
   const std::uint64_t number = ++seen.fault_points[static_cast<std::size_t>(where)];
   if (seen.records && seen.on_seen) seen.on_seen(line_of(where));
-  const turn_id here = of == nullptr ? turn_id{program_name, static_cast<std::uint32_t>(number), 0}
-                                     : turn_id{of->maker, of->nth, calls_[{where, of->name}]++};
+  const turn_id here = named == nullptr
+                           ? turn_id{program_name, static_cast<std::uint32_t>(number), 0}
+                           : turn_id{named->maker, named->nth, calls_[{where, named->name}]++};
   for (const planned_fault& planned : seen.plan.faults) {
     if (planned.number == number && place_of(planned.what) == where)
       make_hold({.held = here, .until = {}, .what = planned.what});
@@ -122,39 +123,42 @@ std::uint64_t exploring_source::next(const choice_point& at) {
 exploring_source::known& exploring_source::meet(const lineage& ready) {
   known& one = known_[ready.name];
   if (!one.waits) {
-    one.of = ready;
+    one.origin = ready;
     arrive(one);
   }
   return one;
 }
 
 // It became ready, for the first time or again.
-void exploring_source::arrive(known& one) {
+void exploring_source::arrive(known& runnable) {
   const schedule& plan = of_->plan;
-  one.waits = true;
-  one.arrived = ++arrivals_;
-  one.begun = of_->turns;
-  if (one.runs == 0) {
-    one.number = ++of_->arrivals;
+  runnable.waits = true;
+  runnable.arrived = ++arrivals_;
+  runnable.begun = of_->turns;
+  if (runnable.runs == 0) {
+    runnable.number = ++of_->arrivals;
     if (of_->records) tell("arrival");
-    if (std::ranges::count(plan.held_arrivals, one.number) != 0) {
-      const hold made{.held = {one.of.maker, one.of.nth, 0}, .until = {}, .late = plan.late};
+    if (std::ranges::count(plan.held_arrivals, runnable.number) != 0) {
+      const hold made{
+          .held = {runnable.origin.maker, runnable.origin.nth, 0}, .until = {}, .late = plan.late};
       make_hold(made);
     }
     if (plan.by == strategy::priorities) {
-      const auto maker = known_.find(one.of.maker);
-      one.priority = plan.inherits && one.of.nth == 1 && maker != known_.end()
-                         ? maker->second.priority
-                         : mixed(one.of.name, plan.seed) | std::uint64_t{1} << 63;
+      const auto maker = known_.find(runnable.origin.maker);
+      runnable.priority = plan.inherits && runnable.origin.nth == 1 && maker != known_.end()
+                              ? maker->second.priority
+                              : mixed(runnable.origin.name, plan.seed) | std::uint64_t{1} << 63;
     }
   } else {
-    one.number = ++of_->returns;
+    runnable.number = ++of_->returns;
     if (of_->records) tell("return");
-    if (std::ranges::count(plan.held_returns, one.number) != 0)
-      make_hold({.held = {one.of.maker, one.of.nth, one.runs}, .until = {}, .late = plan.late});
+    if (std::ranges::count(plan.held_returns, runnable.number) != 0)
+      make_hold({.held = {runnable.origin.maker, runnable.origin.nth, runnable.runs},
+                 .until = {},
+                 .late = plan.late});
   }
-  one.hold = hold_of(one);
-  meet_hold(one.hold);
+  runnable.hold = hold_of(runnable);
+  meet_hold(runnable.hold);
 }
 
 void exploring_source::make_hold(const hold& made) {
@@ -177,7 +181,7 @@ void exploring_source::tell(const char* line) const {
 
 // The hold of the turn that comes next.
 std::size_t exploring_source::hold_of(const known& one) const noexcept {
-  const auto found = holds_of_.find(one.of.name);
+  const auto found = holds_of_.find(one.origin.name);
   if (found == holds_of_.end()) return none;
   for (const std::size_t i : found->second) {
     if (holds_[i].is_turn() && holds_[i].held.run == one.runs) return i;
@@ -232,23 +236,23 @@ std::size_t exploring_source::by_priority() {
   return highest();
 }
 
-void exploring_source::begin_turn(known& one, bool contested) {
-  running_ = {one.of.maker, one.of.nth, one.runs};
-  running_name_ = one.of.name;
+void exploring_source::begin_turn(known& runnable, bool contested) {
+  running_ = {runnable.origin.maker, runnable.origin.nth, runnable.runs};
+  running_name_ = runnable.origin.name;
   if (of_->records) {
-    of_->seen.push_back({running_, one.arrived, one.begun, runtime_});
+    of_->seen.push_back({running_, runnable.arrived, runnable.begun, runtime_});
     if (of_->on_seen) of_->on_seen(line_of(of_->seen.back()));
     if (contested) {
-      (one.runs == 0 ? of_->contested : of_->contested_returns).push_back(one.number);
+      (runnable.runs == 0 ? of_->contested : of_->contested_returns).push_back(runnable.number);
       if (of_->on_seen) {
-        const char* const what = one.runs == 0 ? "contested " : "contested-return ";
-        of_->on_seen(what + std::to_string(one.number));
+        const char* const what = runnable.runs == 0 ? "contested " : "contested-return ";
+        of_->on_seen(what + std::to_string(runnable.number));
       }
     }
   }
-  ++one.runs;
-  one.waits = false;
-  of_->hash = (of_->hash ^ one.of.name) * 1'099'511'628'211u;
+  ++runnable.runs;
+  runnable.waits = false;
+  of_->hash = (of_->hash ^ runnable.origin.name) * 1'099'511'628'211u;
   if (++of_->turns % turns_a_hash != 0) return;
   of_->hashes.push_back(of_->hash);
   if (of_->on_seen) of_->on_seen(line_of_hash(of_->hash));

@@ -25,7 +25,7 @@ class exploring_source final : public choice_source {
 
   std::uint64_t decide(const choice_point& at) override;
   void begin(connection_choices& of) override;
-  fault fault_at(fault_point where, const lineage* of) override;
+  fault fault_at(fault_point where, const lineage* named) override;
   bool asks_always() const noexcept override { return true; }
   choice_name root() const noexcept override { return root_; }
   void after_turn(std::int64_t now_ns) override;
@@ -35,7 +35,7 @@ class exploring_source final : public choice_source {
   static constexpr std::size_t none = SIZE_MAX;
   // What is known of a runnable.
   struct known {
-    lineage of;
+    lineage origin;
     std::uint32_t runs = 0;     // turns that have begun
     bool waits = false;         // it is ready
     std::uint64_t arrived = 0;  // the last time that it became ready

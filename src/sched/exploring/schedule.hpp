@@ -130,7 +130,7 @@ struct execution {
   std::function<void(const std::string&)> on_seen;
   // Called when a property does not hold, in the handler that found it.
   std::function<void()> on_break;
-  // Called at the place where a fault happens.
+  // Called when a fault happens, within the call that fails.
   std::function<void(const hold&)> on_fault;
   std::string broken;  // the first property that did not hold
 

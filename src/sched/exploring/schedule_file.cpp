@@ -146,15 +146,15 @@ void read_strategy(line_reader& of, schedule& plan) {
 }
 
 // Lines of plans of a search.
-void read_search(const std::string& what, line_reader& of, kept_schedule& kept) {
+void read_search(const std::string& what, line_reader& line, kept_schedule& kept) {
   if (what == "arrival") {
-    kept.plan.held_arrivals.push_back(of.value());
+    kept.plan.held_arrivals.push_back(line.value());
   } else if (what == "return") {
-    kept.plan.held_returns.push_back(of.value());
+    kept.plan.held_returns.push_back(line.value());
   } else if (what == "late-connection") {
-    kept.plan.held_connections.push_back(of.value());
+    kept.plan.held_connections.push_back(line.value());
   } else if (what == "planned-fault") {
-    kept.plan.faults.push_back(read_planned_fault(of));
+    kept.plan.faults.push_back(read_planned_fault(line));
   } else if (what == "late") {
     kept.plan.late = true;
   } else if (what == "record") {
@@ -164,7 +164,7 @@ void read_search(const std::string& what, line_reader& of, kept_schedule& kept) 
   } else if (what == "story") {
     kept.tells = true;
   } else {
-    of.fail();
+    line.fail();
   }
 }
 

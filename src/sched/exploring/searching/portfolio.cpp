@@ -63,45 +63,45 @@ void portfolio::size_by(const execution& plain, std::uint64_t turns_max) {
   if (contested_.empty()) contested_.push_back(1);
 }
 
-void portfolio::hold_one(schedule& made, std::uint64_t nth) const {
-  const std::uint64_t count = made.late ? arrivals_ : contested_.size();
-  if (nth >= count && count > 2) return hold_two(made, nth - count);
+void portfolio::hold_one(schedule& plan, std::uint64_t nth) const {
+  const std::uint64_t count = plan.late ? arrivals_ : contested_.size();
+  if (nth >= count && count > 2) return hold_two(plan, nth - count);
   const std::uint64_t place = scattered(nth, count);
-  made.held_arrivals.push_back(made.late ? 1 + place : contested_[place]);
+  plan.held_arrivals.push_back(plan.late ? 1 + place : contested_[place]);
 }
 
 // A turn that is not the first one of its runnable: the next part of a coroutine, or the next
 // message of an actor that has several.
-void portfolio::hold_return(schedule& made, std::uint64_t nth) const {
-  const std::uint64_t count = made.late ? returns_ : contested_returns_.size();
-  if (nth >= count) return hold_some(made, nth - count);
+void portfolio::hold_return(schedule& plan, std::uint64_t nth) const {
+  const std::uint64_t count = plan.late ? returns_ : contested_returns_.size();
+  if (nth >= count) return hold_some(plan, nth - count);
   const std::uint64_t place = scattered(nth, count);
-  made.held_returns.push_back(made.late ? 1 + place : contested_returns_[place]);
+  plan.held_returns.push_back(plan.late ? 1 + place : contested_returns_[place]);
 }
 
 // Two turns, or three, of either sort.
-void portfolio::hold_some(schedule& made, std::uint64_t nth) const {
-  std::mt19937_64 random(made.seed);
+void portfolio::hold_some(schedule& plan, std::uint64_t nth) const {
+  std::mt19937_64 random(plan.seed);
   const std::uint64_t first = contested_.size(), all = first + contested_returns_.size();
   for (std::uint64_t i = 0; i < 2 + nth % 2; ++i) {
     const std::uint64_t place = random() % all;
-    place < first ? made.held_arrivals.push_back(contested_[place])
-                  : made.held_returns.push_back(contested_returns_[place - first]);
+    place < first ? plan.held_arrivals.push_back(contested_[place])
+                  : plan.held_returns.push_back(contested_returns_[place - first]);
   }
 }
 
-void portfolio::hold_two(schedule& made, std::uint64_t nth) const {
+void portfolio::hold_two(schedule& plan, std::uint64_t nth) const {
   const std::uint64_t count = contested_.size(), pairs = count * (count - 1) / 2;
-  if (nth >= pairs) return hold_three(made);
+  if (nth >= pairs) return hold_three(plan);
   std::uint64_t pair = scattered(nth, pairs), one = 0;
   while (pair >= count - 1 - one) pair -= count - 1 - one++;
-  made.held_arrivals = {contested_[one], contested_[one + 1 + pair]};
+  plan.held_arrivals = {contested_[one], contested_[one + 1 + pair]};
 }
 
-void portfolio::hold_three(schedule& made) const {
-  std::mt19937_64 random(made.seed);
+void portfolio::hold_three(schedule& plan) const {
+  std::mt19937_64 random(plan.seed);
   for (int i = 0; i < 3; ++i)
-    made.held_arrivals.push_back(contested_[random() % contested_.size()]);
+    plan.held_arrivals.push_back(contested_[random() % contested_.size()]);
 }
 
 // The faults of the plain run, each at each place, without repeats; then the same beside a hold.
@@ -130,12 +130,12 @@ bool portfolio::add_fault(schedule& plan, std::uint64_t nth) const {
 }
 
 schedule portfolio::at(std::uint64_t number) const {
-  schedule made = plain();
-  made.seed = seed_ + number;
-  made.turns_expected = turns_;
+  schedule plan = plain();
+  plan.seed = seed_ + number;
+  plan.turns_expected = turns_;
   constexpr std::uint64_t between_faults = 3;
-  if (faults_ && number % between_faults == 0 && add_fault(made, number / between_faults - 1))
-    return made;
+  if (faults_ && number % between_faults == 0 && add_fault(plan, number / between_faults - 1))
+    return plan;
   const std::size_t place = (number - 1) % shares.size();
   const share chosen = shares[place];
   const auto of_a_round = static_cast<std::uint64_t>(std::ranges::count(shares, chosen));
@@ -144,52 +144,52 @@ schedule portfolio::at(std::uint64_t number) const {
   const std::uint64_t nth = (number - 1) / shares.size() * of_a_round + before;
   switch (chosen) {
     case share::random:
-      made.by = strategy::random;
+      plan.by = strategy::random;
       break;
     case share::one_message:
-      made.by = strategy::one_message;
+      plan.by = strategy::one_message;
       break;
     case share::priorities_1:
     case share::priorities_2:
     case share::priorities_3:
-      made.by = strategy::priorities;
-      made.depth = 1 + static_cast<unsigned>(chosen) - static_cast<unsigned>(share::priorities_1);
-      made.inherits = nth % 2 == 0;
+      plan.by = strategy::priorities;
+      plan.depth = 1 + static_cast<unsigned>(chosen) - static_cast<unsigned>(share::priorities_1);
+      plan.inherits = nth % 2 == 0;
       break;
     case share::one_late_hold:
-      made.late = true;
+      plan.late = true;
       [[fallthrough]];
     case share::one_hold:
-      hold_one(made, nth);
+      hold_one(plan, nth);
       break;
     case share::one_late_return:
-      made.late = true;
+      plan.late = true;
       [[fallthrough]];
     case share::one_return:
-      hold_return(made, nth);
+      hold_return(plan, nth);
       break;
     case share::some_holds:
-      hold_some(made, nth);
+      hold_some(plan, nth);
       break;
     case share::two_holds:
-      hold_two(made, nth);
+      hold_two(plan, nth);
       break;
     case share::three_holds:
-      made.late = nth % 2 == 1;
-      hold_three(made);
+      plan.late = nth % 2 == 1;
+      hold_three(plan);
       break;
     case share::connections:
-      hold_two(made, nth);
+      hold_two(plan, nth);
       if (connections_ == 0) break;
-      if (nth % 2 == 0) made.held_arrivals.clear();
-      made.held_connections.push_back(1 + nth % connections_);
+      if (nth % 2 == 0) plan.held_arrivals.clear();
+      plan.held_connections.push_back(1 + nth % connections_);
       break;
   }
-  return made;
+  return plan;
 }
 
-std::string_view name_of(const schedule& of) noexcept {
-  switch (of.by) {
+std::string_view name_of(const schedule& plan) noexcept {
+  switch (plan.by) {
     case strategy::random:
       return "random";
     case strategy::one_message:
@@ -199,9 +199,9 @@ std::string_view name_of(const schedule& of) noexcept {
     case strategy::holds:
       break;
   }
-  if (!of.faults.empty()) return "a fault";
-  return of.holds.empty() && of.held_arrivals.empty() && of.held_returns.empty() &&
-                 of.held_connections.empty()
+  if (!plan.faults.empty()) return "a fault";
+  return plan.holds.empty() && plan.held_arrivals.empty() && plan.held_returns.empty() &&
+                 plan.held_connections.empty()
              ? "the oldest first"
              : "holds";
 }

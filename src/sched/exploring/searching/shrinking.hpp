@@ -33,8 +33,8 @@ struct shrunk {
 
 inline constexpr unsigned shrinking_runs_max = 50;
 
-// A search whose failing schedule has not become a few holds goes on, since another one may: for as
-// many schedules again and `further_schedules`, and at most so many failures in all.
+// A search whose failing schedule has not become a few holds continues, since another one may: for
+// as many schedules again and `further_schedules`, and at most so many failures in all.
 inline constexpr std::size_t few_holds = 3;
 inline constexpr std::uint64_t further_schedules = 150;
 inline constexpr unsigned shrunk_failures_max = 8;
