@@ -41,7 +41,8 @@ def _compile(source, *options):
     if PRECOMPILED.with_suffix(".hpp.gch").exists():
         # Not behind the cache, for which that header is more work than the rest. A header that the compiler cannot use is an
         # error, or a warning where they are none: it took three quarters of the time, and nobody saw it.
-        command = [command[-1], "-Winvalid-pch", "-include", str(PRECOMPILED)]
+        # It stands in memory, where g++ would look for garbage all the time (cmake/troupe_flags.cmake).
+        command = [command[-1], "-Winvalid-pch", "-include", str(PRECOMPILED), "--param", "ggc-min-heapsize=786432"]
     command += [f"@{BINARY_DIR}/use/compile.rsp", "-O0", *options, str(source)]
     output = pathlib.Path(options[options.index("-o") + 1]) if "-o" in options else None
     return _remembered(source, command, output)
