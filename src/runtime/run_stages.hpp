@@ -3,7 +3,7 @@
 // Invariants
 //   R1  One thread at a time is in run() or in a round of it.
 //   R2  Holds are ignored from a stop until the run ends. After a deadline that was missed they
-//       count again only when all that the stop discards has gone.
+//       count again only when the stop has discarded everything.
 #pragma once
 
 #include <atomic>
@@ -52,7 +52,7 @@ class hold_stage {
     TROUPE_INVARIANT(are_ignored(), "R2");
     stage_ = stage::overdue;
   }
-  // All that an overdue stop discards has gone.
+  // An overdue stop has discarded everything.
   bool end_overdue() noexcept {
     if (stage_ != stage::overdue) return false;
     stage_ = stage::count;

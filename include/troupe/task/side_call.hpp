@@ -216,9 +216,9 @@ class side_call : public async_call {
   const side_call* next_waited() const noexcept { return next_waited_; }
   // The resume function of such calls (call_host).
   static const char* resume_side(async_call& of) noexcept;
-  // `over`, whose message has come, resumes `call`, which is a side call or a branch within one.
+  // `over`, whose message arrived, resumes `call`, which is a side call or a branch within one.
   // Where its user is a branch that would be held, the message is kept until that one may run:
-  // what the side call would give could be lost with its user (docs/protocols/given_up_waits.md).
+  // the value of the side call could be lost with its user (docs/protocols/given_up_waits.md).
   static const char* run_for_user(suspension& over, async_call& call,
                                   const char* (*resume)(suspension& over) noexcept) noexcept;
 

@@ -456,7 +456,7 @@ requires(puts_back<begun_awaiter<Awaitable>>) task<awaited_value<Awaitable>> awa
   co_return awaiter.await_resume();
 }
 // An awaitable whose result cannot be put back, and may come although its call is cancelled: if its
-// branch has lost, that is told.
+// branch has lost, that is reported.
 template <class Awaitable>
 concept tells_loss = requires {
   { Awaitable::lost_as } -> std::convertible_to<const char*>;

@@ -12,7 +12,7 @@ namespace troupe::base {
 inline constexpr std::uint64_t each_letter = 0x0101010101010101;
 inline constexpr std::uint64_t high_bits = 0x80 * each_letter;
 
-// The eight characters from `at` on, which the caller knows to exist.
+// The eight characters from `at` on, which exist.
 inline std::uint64_t load_eight(const char* at) noexcept {
   std::uint64_t word;
   std::memcpy(&word, at, sizeof word);

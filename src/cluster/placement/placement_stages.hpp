@@ -66,7 +66,7 @@ class member_stage {
 class departure {
  public:
   bool has_begun() const noexcept { return stage_ != stage::none; }
-  // The store has been told of it.
+  // The store has been informed.
   bool is_announced() const noexcept { return stage_ == stage::announced; }
 
   void begin() noexcept {

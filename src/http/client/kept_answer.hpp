@@ -27,7 +27,8 @@ class kept_holder {
 
  private:
   friend class kept_holders;
-  // Frees what was asked to end. Caller: any thread, without the mutex of an answer or connection.
+  // Frees the kept bytes that were asked to end. Caller: any thread, without the mutex of an answer
+  // or connection.
   virtual void free_ended() noexcept = 0;
   base::list_link<kept_holder> link_;
 };

@@ -2,7 +2,7 @@
 //
 // Invariants
 //   E1  Only a connection that is being made becomes connected or is refused.
-//   E2  No byte arrives behind the end of what the peer sends. A connection that is gone stays so.
+//   E2  No byte arrives behind the end of the peer's bytes. A lost connection stays lost.
 #pragma once
 
 #include <netinet/in.h>

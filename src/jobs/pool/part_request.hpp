@@ -20,7 +20,7 @@
 
 namespace troupe::jobs {
 
-// Tree: a searcher may want only parts within one tree, which outlives the request.
+// Tree: a searcher may ask for only parts within one tree, which outlives the request.
 template <class Item, class Tree, class Atomics>
 class part_request {
  public:

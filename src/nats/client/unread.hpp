@@ -70,7 +70,7 @@ class unread_peer {
 // Of one subscription.
 class unread_account final : public base::account {
  public:
-  // What a message takes besides its bytes, about.
+  // The memory of a message besides its bytes, about.
   static constexpr std::size_t message_overhead = 256;
 
   unread_account(std::shared_ptr<unread_peer> connection, subscription_state& owner) noexcept

@@ -42,7 +42,7 @@ class connection_stage {
 
 class cancel_stage {
  public:
-  // A task cancels what runs, and asks again until it has ended.
+  // A task cancels the statement that runs, and asks again until it has ended.
   bool is_under_way() const noexcept { return stage_ != stage::none; }
   // A cancel was sent that may not have arrived.
   bool travels() const noexcept { return stage_ == stage::travels; }

@@ -331,7 +331,7 @@ std::string text_of(const told_story& told) {
   if (told.left_out != 0) text = "  (" + std::to_string(told.left_out) + " earlier ones)\n";
   std::size_t next = 0;
   for (const told_message& message : told.messages) {
-    // what is not handled comes last
+    // messages without a turn come last
     const std::uint64_t turn = message.turn == 0 ? UINT64_MAX : message.turn;
     for (; next < told.faults.size() && told.faults[next].turn < turn; ++next)
       text += "  fault " + text_of(told.faults[next]) + '\n';

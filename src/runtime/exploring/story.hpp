@@ -2,7 +2,7 @@
 // its message, which turns were held, and how these run without their holds.
 //
 // A handler depends on the sender of its message, and on the handlers of its actor before it;
-// other handlers are left out. All faults are told. The text and the diagrams are made from the
+// other handlers are left out. All faults are listed. The text and the diagrams are made from the
 // same told_story. Thread: any, one at a time.
 #pragma once
 

@@ -26,7 +26,7 @@ class story_listener : private observe::listener {
   story_listener(const story_listener&) = delete;
   story_listener& operator=(const story_listener&) = delete;
   ~story_listener();
-  // At the place where it happens, for execution::on_fault.
+  // Called where the fault happens, for execution::on_fault.
   void note_fault(const hold& happened);
 
  private:

@@ -110,7 +110,7 @@ class choice_source {
   virtual bool asks_always() const noexcept { return false; }
   // The maker of what is made outside of turns.
   virtual choice_name root() const noexcept { return program_name; }
-  // `of`: the connection of a send, or the storage; null: what has no name.
+  // `of`: the connection of a send, or the storage; null: neither has a name.
   virtual fault fault_at(fault_point where, const lineage* of) {
     static_cast<void>(where), static_cast<void>(of);
     return fault::none;

@@ -1,7 +1,7 @@
 // side_run: a side call, or a branch within one, runs for users that are branches of a when_any.
 //
-// What a side call takes from its source and gives is lost if a user loses that has it to itself,
-// such as a task that makes a pipe. Therefore it runs only where its users could run: their
+// A value that a side call takes from its source and gives is lost if a user loses that has it to
+// itself, such as a task that makes a pipe. Therefore it runs only where its users could run: their
 // competitors are paused until the users have run, and where a user would be held, the message that
 // would resume the side call is kept (docs/protocols/given_up_waits.md).
 #include <array>

@@ -1,7 +1,7 @@
 // foreign_wait: the wait of a coroutine of the library for an awaitable that is not the library's.
 // For the library's own use; users meet `co_await` of an awaitable of theirs.
 //
-// What the awaitable gets is the handle of a coroutine of its own (`resumer`), which any thread may
+// The awaitable gets the handle of a coroutine of its own (`resumer`), which any thread may
 // resume: that ends the wait, and the coroutine that awaits continues in a turn of its actor.
 // Invariants
 //   F1  the resumer has two owners, the wait and the party that resumes it. The last owner that
@@ -74,9 +74,9 @@ class foreign_wait : public suspension {
   bool is_abandoned_ = false;
 };
 
-// What `co_await awaited` makes of it in a coroutine of the library. A call that is cancelled
+// The wait that `co_await awaited` becomes in a coroutine of the library. A call that is cancelled
 // begins no wait, and calls no await_resume(): it throws cancelled, and the awaiter is destroyed
-// with what it was given. A member `bool await_cancel() noexcept` of the awaiter ends the wait of a
+// with its arguments. A member `bool await_cancel() noexcept` of the awaiter ends the wait of a
 // call that is cancelled: true says that the handle will not be resumed. Without it such a call
 // waits until it is.
 template <class Awaitable>
