@@ -372,7 +372,9 @@ TEST_P(asio_cancellation, a_deaf_loser_holds_the_branches_beside_its_helper_for_
     rt.run();
     const std::size_t winner = done.get();
     // Virtual time does not wait for Asio, and real time may be late.
-    if (lasts > 100ms) EXPECT_EQ(winner, 1u);
+    if (lasts > 100ms) {
+      EXPECT_EQ(winner, 1u);
+    }
     // the result of the operation, and the value of the helper if that has lost
     EXPECT_EQ(rt.metrics().errors_dropped, winner == 0 ? 1u : 2u);
   }

@@ -169,7 +169,7 @@ TEST_P(storage_faults, do_not_happen_unless_they_are_asked_for) {
 }
 
 INSTANTIATE_TEST_SUITE_P(each, storage_faults, testing::ValuesIn(all),
-                         [](const auto& info) { return std::string(info.param.name); });
+                         [](const auto& row) { return std::string(row.param.name); });
 
 TEST(storage_faults_of_a_search, find_nothing_in_a_client_that_is_ready_for_them) {
   const troupe::explore_report report =

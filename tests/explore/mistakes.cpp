@@ -561,7 +561,7 @@ const bug all[] = {
     {"a_place_of_another", use_a_place_of_another, "expect"},
 };
 INSTANTIATE_TEST_SUITE_P(each, mistakes, testing::ValuesIn(all),
-                         [](const auto& info) { return std::string(info.param.name); });
+                         [](const auto& row) { return std::string(row.param.name); });
 
 }  // namespace
 }  // namespace planted

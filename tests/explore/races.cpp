@@ -342,7 +342,7 @@ const bug all[] = {
     {"locks_over_two_pairs", lock_over_two_pairs, "deadlock"},
 };
 INSTANTIATE_TEST_SUITE_P(each, races, testing::ValuesIn(all),
-                         [](const auto& info) { return std::string(info.param.name); });
+                         [](const auto& row) { return std::string(row.param.name); });
 
 }  // namespace
 }  // namespace planted

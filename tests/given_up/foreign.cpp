@@ -213,14 +213,18 @@ TEST_P(given_up_foreign, a_hold_for_what_needs_the_held_branch_ends) {
     auto done = rt.spawn([](bool has_end) -> task<std::size_t> {
       gate closed;
       const auto first = co_await when_any(helps(closed), opens_later(closed, has_end));
-      if (first.index() == 0) EXPECT_EQ(std::get<0>(first), 7);
+      if (first.index() == 0) {
+        EXPECT_EQ(std::get<0>(first), 7);
+      }
       co_return first.index();
     }(ends));
     rt.run();
     const std::size_t winner = done.get();
     // A value that is lost is counted and written.
     EXPECT_EQ(rt.metrics().errors_dropped, winner == 0 ? 0u : 1u);
-    if (!ends) EXPECT_EQ(winner, 0u);
+    if (!ends) {
+      EXPECT_EQ(winner, 0u);
+    }
   }
 }
 

@@ -139,6 +139,6 @@ TEST_P(explored_faults, do_not_happen_unless_they_are_asked_for) {
 }
 
 INSTANTIATE_TEST_SUITE_P(each, explored_faults, testing::ValuesIn(all),
-                         [](const auto& info) { return std::string(info.param.name); });
+                         [](const auto& row) { return std::string(row.param.name); });
 
 }  // namespace
