@@ -18,10 +18,6 @@ std::string_view text_of(const event_data& entry) noexcept {
   return what == nullptr ? std::string_view() : std::string_view(what);
 }
 
-std::uint64_t kind_of(const event_data& entry) noexcept {
-  return kind_and_message::kind_in(entry.kind);
-}
-
 // Writes the events of one thread in Chrome's format. An arrow leads from the moment in which a
 // message was sent to the stretch in which it is handled. Its number is the address of the message,
 // which another message may have after that stretch has begun: viewers end an arrow there.

@@ -27,6 +27,10 @@ struct kind_and_message {
   static constexpr int kind_bits = 8;  // an address of a program has at most 56 bits
 };
 
+inline std::uint64_t kind_of(const event_data& entry) noexcept {
+  return kind_and_message::kind_in(entry.kind);
+}
+
 struct ring {
   static constexpr std::size_t size = std::size_t{1} << 15;  // events of 32 bytes: 1 MiB
   using events_of_thread = event_ring<base::std_atomics, size>;

@@ -12,10 +12,6 @@ namespace {
 
 constexpr std::size_t threads_max = 256;  // in one table: main and the workers, then the youngest
 
-std::uint64_t kind_of(const event_data& entry) noexcept {
-  return kind_and_message::kind_in(entry.kind);
-}
-
 // The next event of a thread that is not printed yet.
 struct place {
   const ring* source = nullptr;

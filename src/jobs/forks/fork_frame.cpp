@@ -8,6 +8,7 @@
 
 #include "base/atomics.hpp"
 #include "base/clock.hpp"
+#include "jobs/forks/looks.hpp"
 #include "jobs/forks/thread_fork_tree.hpp"
 #include "jobs/pool/job_pool.hpp"
 #include "jobs/pool/run.hpp"
@@ -22,9 +23,6 @@ namespace {
 
 // Fork frames nest on a stack up to this depth; deeper ones wait until it is free.
 constexpr std::size_t stack_max = 128 << 10;  // bytes
-// The span between two looks at the clock should lie between these. Looks are counted in forks and
-// parts.
-constexpr std::int64_t look_ns_min = 10'000, look_ns_max = 40'000;
 // At most this many forks go by without a look: when short parts are followed by long ones, a look
 // comes late.
 constexpr std::int32_t forks_a_look_max = 512, sim_forks_a_look = 7;

@@ -9,6 +9,7 @@
 
 #include "base/clock.hpp"
 #include "base/invariant.hpp"
+#include "jobs/forks/looks.hpp"
 #include "jobs/forks/thread_fork_tree.hpp"
 #include "jobs/pool/job_pool.hpp"
 #include "jobs/pool/run.hpp"
@@ -21,9 +22,6 @@ constinit thread_local own_loops loops_here;
 
 namespace {
 
-// The span between two looks at the clock should lie between these. Looks are counted in loops and
-// rounds.
-constexpr std::int64_t look_ns_min = 10'000, look_ns_max = 40'000;
 // At most this many loops go by without a look: when short loops are followed by long ones, a look
 // comes late.
 constexpr std::int32_t looks_after_max = 512, sim_looks_after = 3;

@@ -17,7 +17,7 @@ namespace {
 
 constexpr std::int64_t period_ns = 1'000'000'000;
 // A look may use a 50th of a processor, as those for warnings.
-constexpr std::int64_t share_of_long_looks = 50;
+constexpr std::int64_t share_of_long_samples = 50;
 
 // Four digits are enough for a line on a screen.
 double rounded(float value) noexcept {
@@ -98,7 +98,7 @@ std::int64_t history_watch::look(std::int64_t now_ns) noexcept try {
   // In step with the clock, unless a look was missed.
   next_ns_ += period_ns;
   if (next_ns_ <= now_ns) next_ns_ = now_ns + period_ns;
-  next_ns_ = std::max(next_ns_, now_ns + share_of_long_looks * used);
+  next_ns_ = std::max(next_ns_, now_ns + share_of_long_samples * used);
   return next_ns_;
 } catch (const std::bad_alloc&) {  // the next look may find memory
   return next_ns_ = now_ns + period_ns;

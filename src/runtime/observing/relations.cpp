@@ -33,8 +33,8 @@ struct handler_time {
 using times_of_class = std::map<std::string_view, handler_time>;
 using times_of_thread = std::map<std::string_view, times_of_class>;
 
-std::map<unsigned, times_of_thread> sum_up(const actor::message_counts& counts,
-                                           const thread_times& times) {
+std::map<unsigned, times_of_thread> sum_up_by_thread(const actor::message_counts& counts,
+                                                     const thread_times& times) {
   std::map<unsigned, times_of_thread> all;
   counts.for_each_thread([&](const actor::thread_counts& thread) {
     thread.for_each_handler([&](const actor::handler_count& handler) {
@@ -118,7 +118,7 @@ void write_threads(json_text& out, runtime_core& core) {
   out.open('{').key("threads").open('[');
   if (core.system->counts != nullptr) {
     const double ns_per_tick = ns_per_tick_of(core);
-    for (const auto& [worker, classes] : sum_up(*core.system->counts, *core.times)) {
+    for (const auto& [worker, classes] : sum_up_by_thread(*core.system->counts, *core.times)) {
       out.open('{').member("worker", worker).key("classes").open('[');
       for (const auto& [of_class, handlers] : classes) {
         out.open('{').member("class", of_class.empty() ? "other work" : of_class);

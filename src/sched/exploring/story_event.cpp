@@ -8,7 +8,7 @@
 namespace troupe::sched::exploring {
 namespace {
 
-constexpr std::string_view head = "story";
+constexpr std::string_view story_head = "story";
 constexpr std::array<std::string_view, 9> kinds{"module", "spawned", "sent",   "begun", "ended",
                                                 "waits",  "outside", "broken", "fault"};
 
@@ -73,7 +73,7 @@ std::string text_of_fault(const hold& happened) {
 
 std::string line_of(const story_event& event) {
   std::ostringstream line;
-  line << head << ' ' << kinds[static_cast<std::size_t>(event.kind)] << ' ' << event.actor;
+  line << story_head << ' ' << kinds[static_cast<std::size_t>(event.kind)] << ' ' << event.actor;
   if (has_callers(event.kind)) write_callers(line, event.callers);
   if (event.kind == story_kind::fault) line << ' ' << event.turn;
   if (event.kind == story_kind::begun) {
@@ -89,7 +89,7 @@ bool read_event(const std::string& line, story_event& event) {
   std::istringstream words(line);
   std::string first, kind;
   words >> first >> kind >> event.actor;
-  if (!words || first != head) return false;
+  if (!words || first != story_head) return false;
   std::size_t which = 0;
   while (which < kinds.size() && kinds[which] != kind) ++which;
   if (which == kinds.size()) return false;
