@@ -113,6 +113,9 @@ function(troupe_component name)
   if(BUILD_SHARED_LIBS)
     troupe_shared(${target})
   endif()
+  if(TROUPE_SOURCES_TOGETHER)
+    troupe_sources_together(${target} ${sources})
+  endif()
   set_source_files_properties("${PROJECT_BINARY_DIR}/fingerprint.cpp" PROPERTIES SKIP_PRECOMPILE_HEADERS ON)
   add_dependencies(${target} troupe_fingerprint)
   add_library(troupe::${name} ALIAS ${target})
@@ -202,6 +205,28 @@ function(troupe_component name)
   set_property(GLOBAL APPEND PROPERTY troupe_components ${name})
   set_property(GLOBAL PROPERTY troupe_component_${name}_links ${linked})
   set_property(GLOBAL PROPERTY troupe_component_${name}_pkg ${arg_PKG})
+endfunction()
+
+# troupe_sources_together(TARGET file...): the sources of a folder are compiled as one unit, so that their names in unnamed
+# namespaces must differ. A source with a definition of its own stays alone, and so does one with a thread's variables,
+# whose destructors would run in another order.
+function(troupe_sources_together target)
+  set_target_properties(${target} PROPERTIES UNITY_BUILD ON UNITY_BUILD_MODE GROUP)
+  foreach(source IN LISTS ARGN)
+    cmake_path(GET source PARENT_PATH folder)
+    cmake_path(RELATIVE_PATH folder BASE_DIRECTORY "${PROJECT_SOURCE_DIR}/src")
+    string(REPLACE "/" "_" folder "${folder}")
+    file(STRINGS "${source}" of_threads REGEX "^ *(static |constinit )*thread_local" LIMIT_COUNT 1)
+    if(of_threads)
+      set_property(SOURCE "${source}" PROPERTY SKIP_UNITY_BUILD_INCLUSION ON)
+    else()
+      set_property(SOURCE "${source}" PROPERTY UNITY_GROUP "${folder}")
+    endif()
+  endforeach()
+  if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
+    # Of a type in an unnamed namespace of a file that is included.
+    target_compile_options(${target} PRIVATE -Wno-subobject-linkage)
+  endif()
 endfunction()
 
 # troupe_shared(TARGET): the soname, and the names that others may see (docs/decisions/loading.md).
