@@ -540,6 +540,8 @@ void runtime_core::carry_out_stop() {
   discard_mail();
   {
     std::lock_guard lock(holds_mutex_);
+    // An overdue stop before this one may have ended since.
+    if (hold_stage_.ignore() && holds_ != 0) static_cast<void>(alive_.leave(holds_));
     hold_stage_.set_overdue();
   }
   // it became empty just now, and no other thread will end the stop

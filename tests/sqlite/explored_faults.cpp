@@ -133,6 +133,38 @@ TEST_P(explored_faults, are_found_reduced_told_and_repeated) {
   EXPECT_EQ(troupe::replay(GetParam().body, text_of(without)).failure, "");
 }
 
+// Two statements that wait at the same time are stored as one transaction.
+troupe::task<> insert_once(connection file) {
+  try {
+    auto runs = file.execute("INSERT INTO rows VALUES (1)");
+    co_await std::move(runs);
+  } catch (const troupe::database::error&) {
+  }
+}
+troupe::task<> insert_two_at_once(connection file) {
+  auto both = troupe::when_all(insert_once(file), insert_once(file));
+  co_await std::move(both);
+  const std::int64_t found = co_await count(file);
+  troupe::expect(found <= 2);
+}
+
+TEST(faults_of_a_batch, run_no_statement_twice) {
+  const troupe::explore_report report = troupe::explore(
+      [](troupe::explored_run&) {
+        troupe::runtime rt;
+        rt.spawn([](troupe::runtime& of) -> troupe::task<> {
+          try {
+            auto runs = run_client(of, &insert_two_at_once);
+            co_await std::move(runs);
+          } catch (const troupe::database::error&) {  // of the table
+          }
+        }(rt));
+        rt.run();
+      },
+      {.schedules = 200, .faults = true});
+  EXPECT_TRUE(report) << report;
+}
+
 TEST_P(explored_faults, do_not_happen_unless_they_are_asked_for) {
   const troupe::explore_report report = troupe::explore(GetParam().body, {.schedules = 40});
   EXPECT_TRUE(report) << report;

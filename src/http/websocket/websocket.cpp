@@ -270,6 +270,23 @@ task<> websocket::send_frame(int code, std::string payload) {
   }
 }
 
+namespace {
+// Takes the bytes up, and lays them down again if they were at rest.
+struct bytes_in_use {
+  explicit bytes_in_use(transport& over) noexcept
+      : transport_(over), was_at_rest_(over.take_up()) {}
+  bytes_in_use(const bytes_in_use&) = delete;
+  bytes_in_use& operator=(const bytes_in_use&) = delete;
+  ~bytes_in_use() {
+    if (was_at_rest_) transport_.lay_down();
+  }
+
+ private:
+  transport& transport_;
+  const bool was_at_rest_;
+};
+}  // namespace
+
 // Compresses a message only when its turn to be sent has come. A message that is cancelled before
 // that is part of no context.
 task<> websocket::send_in_order(int code, std::string payload) {
@@ -279,11 +296,12 @@ task<> websocket::send_in_order(int code, std::string payload) {
   const bool may_deflate =
       parts_->can_deflate && code < close_frame && payload.size() >= terms_.deflate->least_bytes;
   try {
-    if (may_deflate && !over_.is_ended()) {
-      const bool was_at_rest = over_.take_up();
-      deflated = parts_->out.compress(payload);
-      over_.retains(kept_bytes());
-      if (was_at_rest) over_.lay_down();
+    if (may_deflate) {
+      const bytes_in_use own(over_);
+      if (!over_.is_ended()) {
+        deflated = parts_->out.compress(payload);
+        over_.retains(kept_bytes());
+      }
     }
     const bool is_deflated = !deflated.empty();
     std::string bytes =
@@ -292,7 +310,10 @@ task<> websocket::send_in_order(int code, std::string payload) {
     co_await over_.send_owned(std::move(bytes));
   } catch (...) {
     // The peer never receives the bytes that a later message would refer to.
-    if (may_deflate) parts_->out.forget();
+    if (may_deflate) {
+      const bytes_in_use own(over_);
+      parts_->out.forget();
+    }
     throw;
   }
 }
@@ -673,14 +694,16 @@ task<std::optional<websocket_message>> websocket::receive() {
   struct told_at_end {
     websocket& socket;
     ~told_at_end() {
-      if (!is_read) socket.over_.lay_down();
+      if (has_begun && !is_read) socket.over_.lay_down();
       if (socket.unreceived_) socket.unreceived_->set();
     }
-    bool is_read = false;  // by the program, until the next receive()
+    bool has_begun = false;  // else another receive() is under way, and refuses this one
+    bool is_read = false;    // by the program, until the next receive()
   } told{*this};
   const one_at_a_time alone(
       is_received_, "troupe: http::websocket: a receive is under way already: await it first");
   over_.take_up();
+  told.has_begun = true;
   check_kept();
   if (!in_message_) {
     message_.clear();

@@ -297,11 +297,19 @@ void client::deliver(const subscription_ptr& subscription, happened& event) {
     event.message.missed = subscription->missed_now.exchange(0, std::memory_order_relaxed);
     // order: relaxed  as above; before the reader can take it off
     subscription->bytes.fetch_add(bytes, std::memory_order_relaxed);
-    subscription->unread.add(memory_of(event.message));
+    const std::size_t memory = memory_of(event.message);
+    subscription->unread.add(memory);
+    const auto take_back = [&] {
+      subscription->bytes.fetch_sub(bytes, std::memory_order_relaxed);  // order: relaxed  as above
+      subscription->unread.take(memory);
+    };
     try {
       static_cast<void>(subscription->arrived.try_send(std::move(event.message)));
     } catch (const channel_closed&) {
-      // Its reader has gone meanwhile.
+      take_back();  // the subscription ended meanwhile
+    } catch (...) {
+      take_back();
+      throw;
     }
   }
   if (event.last) end_subscription(subscription, {});

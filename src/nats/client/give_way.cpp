@@ -52,7 +52,11 @@ void end_largest(unread_book& book) {
   while (next != nullptr) {
     const std::shared_ptr<subscription_state> largest = std::move(next);
     next = std::move(largest->next_to_end);
-    largest->give_way();
+    try {
+      largest->give_way();
+    } catch (const std::bad_alloc&) {  // it is asked again when it is the largest
+      largest->unread.go_on();
+    }
   }
   give_memory_back(book);
 }

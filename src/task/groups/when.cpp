@@ -1,5 +1,6 @@
 #include "troupe/task/when.hpp"
 
+#include <atomic>
 #include <chrono>
 #include <cstdint>
 #include <memory>
@@ -10,6 +11,7 @@
 #include "task/groups/nested_groups.hpp"
 #include "task/groups/waiting_scopes.hpp"
 #include "task/running/running.hpp"
+#include "task/running/runtime_state.hpp"
 #include "troupe/base/error.hpp"
 #include "troupe/memory/block_pool.hpp"
 #include "troupe/observe/trace.hpp"
@@ -161,12 +163,18 @@ struct group::hold_limit final : suspension, timer {
   }
   static const char* act_on(sched::message* base, void*, sched::message_act act) {
     if (act == sched::message_act::describe) return "the end of a hold";
-    const std::unique_ptr<hold_limit> self(
-        static_cast<hold_limit*>(static_cast<suspension*>(base)));
+    auto* const limit = static_cast<hold_limit*>(static_cast<suspension*>(base));
+    // order: acq_rel  the last owner sees what the other has done; pairs with end_hold_limit
+    if (act != sched::message_act::handle &&
+        !limit->is_left.exchange(true, std::memory_order_acq_rel))
+      return nullptr;  // the group frees it
+    const std::unique_ptr<hold_limit> self(limit);
     if (act == sched::message_act::handle && self->holder != nullptr) self->holder->release();
     return nullptr;
   }
   group* holder;  // null when that has ended
+  // By the group, or by the end of the runtime, which discards it. The second one frees it.
+  std::atomic<bool> is_left{false};
 
  private:
   explicit hold_limit(group& all) noexcept
@@ -307,8 +315,11 @@ void group::resume_beside(group& all, const branch& one, const group* end) noexc
 void group::deliver_kept() noexcept {
   if (own_race_.kept == nullptr) [[likely]]
     return;
-  // At the runtime's end another thread discards what the actor has not handled.
-  const bool is_in_turn = is_current_actor(waiter->call->actor);
+  // The runtime's end discards the messages that no turn will handle.
+  // order: relaxed  the thread that destroys the actors has seen the end
+  const bool is_in_turn =
+      is_current_actor(waiter->call->actor) &&
+      !runtime_state::of(waiter->call->actor).closing.load(std::memory_order_relaxed);
   while (suspension* const over = own_race_.kept) {
     // order: relaxed  only turns of the actor use the list
     own_race_.kept = reinterpret_cast<suspension*>(over->next.load(std::memory_order_relaxed));
@@ -439,14 +450,14 @@ void group::go_on_if_done() noexcept {
   if (async_call* const next = end_if_done()) next->at->resume(*next);
 }
 
-// Also resumes the calls that await the branch's group, as long as those are branches: in a loop,
-// however deep they nest.
 void group::end_hold_limit() noexcept {
   if (hold_limit* const limit = std::exchange(hold_limit_, nullptr)) {
     if (cancel(*at_.clock, *limit)) {
       delete limit;
     } else {
       limit->holder = nullptr;
+      // order: acq_rel  the last owner sees what the other has done; pairs with act_on
+      if (limit->is_left.exchange(true, std::memory_order_acq_rel)) delete limit;
     }
   }
   if (!is_released_ || !waiter->call->cancelled) return;
@@ -474,6 +485,8 @@ const char* group::resume_branch(async_call& of) noexcept {
   return resume_in_race(static_cast<branch&>(of), false);
 }
 
+// Also resumes the calls that await the branch's group, as long as those are branches: in a loop,
+// however deep they nest.
 const char* group::resume_in_race(branch& ready, bool is_paused) noexcept {
   // Asks that the branch makes are asks of the call that awaits all these groups.
   async_call* const call = ready.owner.root_;

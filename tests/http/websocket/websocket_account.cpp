@@ -36,7 +36,7 @@ std::string begun_message(bool is_whole) {
 // Whether time is virtual: of the test that runs.
 bool is_simulated = false;
 // How long all that a server has sent is on its way.
-std::chrono::milliseconds transit() { return is_simulated ? 500ms : 30ms; }
+std::chrono::milliseconds transit() { return is_simulated ? 500ms : 100ms; }
 
 // The bytes of the heap in use; 0 where a sanitizer has a heap of its own, and in a simulation,
 // whose sockets lie in it.
@@ -89,7 +89,8 @@ task<> keep_messages(http::client web, std::string url, user way) {
       waiting.push_back(spawn(note_outcome(*all.back(), ended)));
       continue;
     }
-    const std::string how = co_await outcome_of_receive(*all.back(), transit());
+    const std::string how =
+        co_await outcome_of_receive(*all.back(), way == user::reads ? 20s : transit());
     const bool is_good = how == (way == user::reads ? "message" : "timed out");
     EXPECT_TRUE(is_good || how == "too much kept") << how;
     ended += how == "too much kept" ? 1 : 0;
@@ -113,7 +114,7 @@ task<> keep_messages(http::client web, std::string url, user way) {
   all.clear();
   // The client is as good as new.
   const peer_ptr later = co_await web.websocket(url);
-  const std::string how = co_await outcome_of_receive(*later, transit());
+  const std::string how = co_await outcome_of_receive(*later, way == user::reads ? 20s : transit());
   EXPECT_EQ(how, way == user::reads ? "message" : "timed out");
 }
 
