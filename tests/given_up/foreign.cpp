@@ -257,11 +257,11 @@ TEST_P(given_up_foreign, a_hold_ends_with_a_stop) {
 // The message of a limit is discarded by a runtime that ends without a turn of the actor.
 TEST_P(given_up_foreign, the_limit_of_a_hold_ends_with_a_runtime_that_only_polled) {
   struct holder {
-    task<> run(gate* of) {
+    task<> run(unchecked<gate*> of) {
       const auto yields = []() -> task<> {
         for (;;) co_await yield();
       };
-      static_cast<void>(co_await when_any(helps(*of), yields()));
+      static_cast<void>(co_await when_any(helps(*of.value), yields()));
     }
   };
   gate closed;

@@ -3,6 +3,7 @@
 #include <exception>
 #include <utility>
 
+#include "base/invariant.hpp"
 #include "troupe/base/error.hpp"
 
 namespace troupe::tasks {
@@ -27,7 +28,9 @@ struct foreign_wait::resumer {
   };
   static void leave(handle_type left) noexcept {
     // order: acq_rel  the last owner sees what the other has done; pairs with itself (F1)
-    if (left.promise().is_left.exchange(true, std::memory_order_acq_rel)) left.destroy();
+    if (!left.promise().is_left.exchange(true, std::memory_order_acq_rel)) return;
+    TROUPE_INVARIANT(left.done(), "F1");
+    left.destroy();
   }
   // Null if the end of the actor came first.
   struct take_wait {
@@ -48,7 +51,9 @@ struct foreign_wait::resumer {
 
 foreign_wait::resumer foreign_wait::make() {
   foreign_wait* const wait = co_await resumer::take_wait();
-  if (wait != nullptr) wait->over(outcome::arrived);
+  if (wait == nullptr) co_return;
+  TROUPE_INVARIANT(wait->resumer_ != nullptr, "F2");
+  wait->over(outcome::arrived);
 }
 
 std::coroutine_handle<> foreign_wait::begin_foreign(coroutine& user) {
