@@ -396,7 +396,8 @@ error disk_error(database::effect done) {
 
 void session::enqueue(std::unique_ptr<waiting_call> call) {
   const sched::fault wrong = fault_at(sched::fault_point::storage);
-  if (is_failure(wrong)) call->failed = std::make_exception_ptr(disk_error(database::effect::none));
+  if (is_failure(wrong) || wrong == sched::fault::storage_stalls)
+    call->failed = std::make_exception_ptr(disk_error(database::effect::none));
   waiting_.push_back(std::move(call));
   if (waiting_.size() != 1) return;
   if (const std::chrono::nanoseconds delay = delay_of(wrong); delay.count() != 0) {

@@ -130,10 +130,11 @@ struct explore_report {
   // turn, where it runs without the hold. Source lines need a program with debugging information
   // (-g) and the program `addr2line` of binutils.
   std::string story;
-  std::string diagram;          // the same as a sequence diagram: an SVG file
-  std::string file;             // where that was written; empty if nowhere
-  std::string strategy;         // that found it
-  unsigned schedules = 0;       // executions of the search; the failing one is the last
+  std::string diagram;   // the same as a sequence diagram: an SVG file
+  std::string file;      // where that was written; empty if nowhere
+  std::string strategy;  // that found it
+  // The number of the failing execution, or of all executions if none failed.
+  unsigned schedules = 0;
   unsigned shrinking_runs = 0;  // executions that reduced the schedule
   unsigned holds = 0;           // turns that must be late for the failure
   bool reduced = false;         // false: the schedule repeats the failure by its seed alone

@@ -334,7 +334,7 @@ function drawCluster() {
 const orderOf = (w) => (w.active ? (w.severe ? 0 : 1) : 2);
 const since = (w) => Math.max(0, state.now.now_ns - (w.active ? w.since_ns : w.last_ns));
 // Each runtime of the program finds these.
-const ofProcess = new Set(["descriptors_run_out", "exporter_unavailable", "pool_exhausted", "slow_statements"]);
+const ofProcess = new Set(["descriptors_run_out", "exporter_unavailable", "membarrier_refused", "pool_exhausted", "slow_statements"]);
 // Of all runtimes: trouble in one that is not shown is trouble as well.
 function allWarnings() {
   const all = state.now.runtimes.flatMap((one, i) => (one.warnings || []).map((w) => ({ ...w, runtime: i })));

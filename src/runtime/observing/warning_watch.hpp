@@ -17,6 +17,7 @@
 #include <vector>
 
 #include "actor/counting/actor_scan.hpp"
+#include "base/atomics.hpp"
 #include "runtime/observing/warnings/count_watch.hpp"
 #include "runtime/observing/warnings/number_watch.hpp"
 #include "runtime/observing/warnings/wait_watch.hpp"
@@ -108,7 +109,7 @@ class warning_watch {
   std::unordered_map<std::uint64_t, growth> growing_;  // by the actor's id
   std::uint64_t looks_ = 0;
   bool pool_was_full_ = false;
-  std::uint64_t refusals_ = 0;  // of membarrier, at the last look
+  std::uint64_t refusals_ = base::asymmetric::refusals();  // of membarrier, at the last look
 
   std::mutex stalls_mutex_;  // guards the next two
   std::uint64_t stalls_ = 0;
