@@ -357,19 +357,19 @@ TEST(schedule_texts, are_read_as_they_are_written) {
 
 TEST(schedule_texts, have_a_name_for_each_fault) {
   using namespace troupe::sched;
-  constexpr std::array all{fault::cut,         fault::lost,         fault::slow,
-                           fault::slow_file,   fault::write_fails,  fault::storage_fails,
-                           fault::storage_cut, fault::storage_slow, fault::storage_stalls,
-                           fault::commit_lost};
+  constexpr std::array every{fault::cut,         fault::lost,         fault::slow,
+                             fault::slow_file,   fault::write_fails,  fault::storage_fails,
+                             fault::storage_cut, fault::storage_slow, fault::storage_stalls,
+                             fault::commit_lost};
   std::set<std::string> names, effects;
-  for (const fault what : all) {
+  for (const fault what : every) {
     const exploring::hold kept{.held = {1, 2, 3}, .until = {}, .what = what};
     EXPECT_EQ(exploring::parse_hold(exploring::text_of(kept)), kept);
     names.insert(exploring::text_of(kept));
     effects.insert(exploring::text_of_fault(kept));
   }
-  EXPECT_EQ(names.size(), all.size());
-  EXPECT_EQ(effects.size(), all.size());
+  EXPECT_EQ(names.size(), every.size());
+  EXPECT_EQ(effects.size(), every.size());
 }
 
 TEST(schedule_texts, name_the_wrong_line) {
