@@ -107,10 +107,12 @@ steal_counts share_parts(int trees) {
 
 // The fewest membarriers for each steal. A worker that has lost its processor does not answer. The
 // best of several short runs counts, in which the system has preempted threads less than half as
-// often as they stole. Nothing: there was no such run.
+// often as they stole. Nothing: no run was good enough, and few were such runs.
 std::optional<double> fewest_membarriers(steal_counts (*run_once)(int), double enough) {
   constexpr std::uint64_t steals_least = 20;
+  constexpr int quiet_runs_least = 10;
   std::optional<double> least;
+  int quiet_runs = 0;
   for (int run = 0; run < 40 && least.value_or(enough) >= enough; ++run) {
     const long preempted_before = preempted_so_far();
     const steal_counts counts = run_once(20);
@@ -119,7 +121,9 @@ std::optional<double> fewest_membarriers(steal_counts (*run_once)(int), double e
     const double share =
         static_cast<double>(counts.membarriers) / static_cast<double>(counts.steals);
     least = std::min(least.value_or(share), share);
+    ++quiet_runs;
   }
+  if (quiet_runs < quiet_runs_least && least.value_or(enough) >= enough) return std::nullopt;
   return least;
 }
 
