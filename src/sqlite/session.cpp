@@ -498,7 +498,7 @@ bool session::run_as_one(std::vector<waiting_call*>& calls) {
   try {
     commit();
   } catch (const error& failed) {
-    // Changes that may be stored are not tried again; else each call is told its own reason.
+    // Changes that may be stored are not tried again; else each call gets its own reason.
     const bool is_unknown = failed.effect() == database::effect::unknown;
     for (waiting_call* const call : calls)
       call->failed = is_unknown ? std::current_exception() : nullptr;

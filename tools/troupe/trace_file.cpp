@@ -9,11 +9,13 @@
 #include <charconv>
 #include <cstdio>
 #include <cstring>
+#include <functional>
 #include <map>
 #include <memory>
 #include <vector>
 
 #include "program.hpp"
+#include "text/sort_stably.hpp"
 #include "trust/visible.hpp"
 
 namespace troupe_tool {
@@ -106,7 +108,7 @@ void print_trace(int pid, std::chrono::milliseconds duration) {
       names[one.value("tid", 0)] = shown(one.at("args").value("name", ""));
     add_rows(one, rows);
   }
-  std::ranges::stable_sort(rows, {}, &row::us);
+  sort_stably(rows, std::less<>(), &row::us);
   print("Thread                Time (ms)  Event\n");
   for (const row& one : rows) {
     print("{:4} {:13} {:12.6f}  {}\n", one.thread, names[one.thread], one.us / 1000,

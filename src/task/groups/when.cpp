@@ -164,7 +164,7 @@ struct group::hold_limit final : suspension, timer {
   static const char* act_on(sched::message* base, void*, sched::message_act act) {
     if (act == sched::message_act::describe) return "the end of a hold";
     auto* const limit = static_cast<hold_limit*>(static_cast<suspension*>(base));
-    // order: acq_rel  the last owner sees what the other has done; pairs with end_hold_limit
+    // order: acq_rel  the last owner sees the other one's changes; pairs with end_hold_limit
     if (act != sched::message_act::handle &&
         !limit->is_left.exchange(true, std::memory_order_acq_rel))
       return nullptr;  // the group frees it
@@ -456,7 +456,7 @@ void group::end_hold_limit() noexcept {
       delete limit;
     } else {
       limit->holder = nullptr;
-      // order: acq_rel  the last owner sees what the other has done; pairs with act_on
+      // order: acq_rel  the last owner sees the other one's changes; pairs with act_on
       if (limit->is_left.exchange(true, std::memory_order_acq_rel)) delete limit;
     }
   }

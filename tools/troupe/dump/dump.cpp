@@ -17,6 +17,7 @@
 
 #include "stacks/unwinder.hpp"
 #include "tables.hpp"
+#include "text/sort_stably.hpp"
 #include "text/warnings.hpp"
 #include "trust/visible.hpp"
 
@@ -65,7 +66,7 @@ class line_groups {
 
   // The text of all, after which there are none.
   std::string take(std::string_view indent = {}) {
-    std::ranges::stable_sort(all_, std::greater<>(), &group::lines);
+    sort_stably(all_, std::greater<>(), &group::lines);
     std::string text;
     for (const group& one : all_) {
       text += indent;
@@ -104,7 +105,7 @@ class waiting_calls {
   }
 
   std::string take() {
-    std::ranges::stable_sort(locks_, std::greater<>(), &lock::calls);
+    sort_stably(locks_, std::greater<>(), &lock::calls);
     std::string text;
     for (lock& one : locks_)
       text += fmt::format("  {}: {} call{} wait{}\n", one.holder, one.calls,
