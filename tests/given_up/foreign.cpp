@@ -269,6 +269,7 @@ TEST_P(given_up_foreign, the_limit_of_a_hold_ends_with_a_runtime_that_only_polle
   auto held = rt.spawn<holder>(on_main());
   held.tell<&holder::run>(unchecked{&closed});
   for (int i = 0; i < 20; ++i) rt.poll();
+  // sleeps: for longer than a hold lasts
   std::this_thread::sleep_for(options().policy == policy::simulated ? 0ms : 200ms);
 }
 
