@@ -394,11 +394,23 @@ struct Door {
 troupe::task<> read_all(troupe::channel<int>::receiver from) {
   for (bool more = true; more;) more = (co_await from.receive()).has_value();
 }
-troupe::task<> subscribe(troupe::runtime& rt, troupe::ref<Door> door, troupe::ref<Hub> hub) {
+// Frees the subscription, for LeakSanitizer, when the program has ended.
+struct Last {
+  std::weak_ptr<Subscription> made;
+  Last() = default;
+  Last(const Last&) = delete;
+  Last& operator=(const Last&) = delete;
+  ~Last() {
+    if (const auto left = made.lock()) left->keeps.reset();
+  }
+};
+troupe::task<> subscribe(troupe::runtime& rt, troupe::ref<Door> door, troupe::ref<Hub> hub,
+                         Last& last) {
   auto [to, from] = troupe::channel<int>::unbounded().split();
   auto made = std::make_shared<Subscription>();
   made->to.emplace(std::move(to));
   made->keeps = made;
+  last.made = made;
   rt.spawn(read_all(std::move(from)));
   door.tell<&Door::attach>(1, std::move(made));
   auto waits = pause(12);
@@ -408,8 +420,9 @@ troupe::task<> subscribe(troupe::runtime& rt, troupe::ref<Door> door, troupe::re
 
 void keep_oneself_alive(troupe::explored_run&) {
   troupe::runtime rt;
+  Last last;
   auto hub = rt.spawn<Hub>();
-  rt.spawn(subscribe(rt, rt.spawn<Door>(hub), hub));
+  rt.spawn(subscribe(rt, rt.spawn<Door>(hub), hub, last));
   rt.run();
 }
 

@@ -232,25 +232,28 @@ TEST_P(given_up_foreign, a_hold_for_what_needs_the_held_branch_ends) {
 TEST_P(given_up_foreign, a_hold_ends_with_a_stop) {
   for (const std::chrono::milliseconds until_stop : {30ms, 200ms}) {
     gate closed;
-    runtime rt(options());
-    rt.spawn([](gate& of) -> task<> {
-      const auto counts = []() -> async_generator<int> {
-        for (int i = 0;; ++i) {
-          co_await sleep_for(1ms);
-          co_yield int(i);
-        }
-      };
-      const auto reads = [](async_generator<int> numbers) -> task<> {
-        while (co_await numbers.next()) {
-        }
-      };
-      static_cast<void>(co_await when_any(helps(of), reads(counts())));
-    }(closed));
-    rt.spawn([](runtime& all, std::chrono::milliseconds span) -> task<> {
-      co_await sleep_for(span);
-      all.stop(stop_mode::discard);
-    }(rt, until_stop));
-    rt.run();
+    {
+      runtime rt(options());
+      rt.spawn([](gate& of) -> task<> {
+        const auto counts = []() -> async_generator<int> {
+          for (int i = 0;; ++i) {
+            co_await sleep_for(1ms);
+            co_yield int(i);
+          }
+        };
+        const auto reads = [](async_generator<int> numbers) -> task<> {
+          while (co_await numbers.next()) {
+          }
+        };
+        static_cast<void>(co_await when_any(helps(of), reads(counts())));
+      }(closed));
+      rt.spawn([](runtime& all, std::chrono::milliseconds span) -> task<> {
+        co_await sleep_for(span);
+        all.stop(stop_mode::discard);
+      }(rt, until_stop));
+      rt.run();
+    }
+    closed.open();
   }
 }
 
@@ -265,12 +268,15 @@ TEST_P(given_up_foreign, the_limit_of_a_hold_ends_with_a_runtime_that_only_polle
     }
   };
   gate closed;
-  runtime rt(options());
-  auto held = rt.spawn<holder>(on_main());
-  held.tell<&holder::run>(unchecked{&closed});
-  for (int i = 0; i < 20; ++i) rt.poll();
-  // sleeps: for longer than a hold lasts
-  std::this_thread::sleep_for(options().policy == policy::simulated ? 0ms : 200ms);
+  {
+    runtime rt(options());
+    auto held = rt.spawn<holder>(on_main());
+    held.tell<&holder::run>(unchecked{&closed});
+    for (int i = 0; i < 20; ++i) rt.poll();
+    // sleeps: for longer than a hold lasts
+    std::this_thread::sleep_for(options().policy == policy::simulated ? 0ms : 200ms);
+  }
+  closed.open();
 }
 
 // A handle that is resumed when the runtime has ended is not waited for.
