@@ -23,13 +23,17 @@ constexpr double ratio_max = 1.5;
 // does not run have to wait; over io_uring this holds for everything that the worker has submitted.
 // In that setting the test only shows that no connection starves.
 constexpr double ratio_of_shared_max = 5;
+// Where two workers share the processor of the server, the events that the one has fetched wait
+// while the other runs, for less than a slice of the system's.
+constexpr double ratio_of_two_max = 2;
 
 struct fairness_setting {
   io_backend by;
   unsigned workers;
   bool apart = true;
-  // Two workers share the processor of the server. By epoll each serves all connections; by
-  // io_uring those of the worker that does not run wait.
+  // Two workers share the processor of the server. By epoll each serves all connections, but for
+  // the events that the other has fetched; by io_uring those of the worker that does not run wait.
+  double most() const { return workers > 1 ? ratio_of_two_max : ratio_max; }
   bool waits_for_workers() const { return by == io_backend::io_uring && workers > 1; }
 };
 class io_fairness : public testing::TestWithParam<fairness_setting> {};
@@ -161,7 +165,7 @@ TEST_P(io_fairness, each_of_80_connections_is_answered_alike) {
     was_undisturbed = was_undisturbed || one.undisturbed;
   }
   const bool is_alone = GetParam().apart && was_undisturbed && !GetParam().waits_for_workers();
-  EXPECT_LE(best, is_alone && !slow ? ratio_max : ratio_of_shared_max);
+  EXPECT_LE(best, is_alone && !slow ? GetParam().most() : ratio_of_shared_max);
 }
 
 INSTANTIATE_TEST_SUITE_P(backends, io_fairness,
