@@ -20,6 +20,7 @@
 #include "troupe/base/time_span.hpp"
 #include "troupe/task/async_call.hpp"
 #include "troupe/task/future.hpp"
+#include "troupe/task/groups/foreign_wait.hpp"
 #include "troupe/task/groups/race.hpp"
 #include "troupe/task/task.hpp"
 #include "troupe/task/timer.hpp"
@@ -311,17 +312,6 @@ value_of<T> take_value(task<T>& of) {
   }
 }
 
-// Wraps any awaitable in a task.
-template <class Awaitable>
-decltype(auto) awaiter_of(Awaitable&& awaited) {
-  if constexpr (requires { std::forward<Awaitable>(awaited).operator co_await(); }) {
-    return std::forward<Awaitable>(awaited).operator co_await();
-  } else if constexpr (requires { operator co_await(std::forward<Awaitable>(awaited)); }) {
-    return operator co_await(std::forward<Awaitable>(awaited));
-  } else {
-    return std::forward<Awaitable>(awaited);
-  }
-}
 template <class Awaitable>
 concept awaitable = requires(Awaitable&& awaited) {
   { awaiter_of(std::forward<Awaitable>(awaited)).await_ready() } -> std::convertible_to<bool>;

@@ -31,8 +31,9 @@ template <class Awaiter>
 concept foreign_awaiter = requires(Awaiter& awaiter, any_handle user) {
   awaiter.await_suspend(user);
 };
+// The object of which co_await calls await_ready() and the others.
 template <class Awaitable>
-decltype(auto) foreign_awaiter_of(Awaitable&& awaited) {
+decltype(auto) awaiter_of(Awaitable&& awaited) {
   if constexpr (requires { std::forward<Awaitable>(awaited).operator co_await(); }) {
     return std::forward<Awaitable>(awaited).operator co_await();
   } else if constexpr (requires { operator co_await(std::forward<Awaitable>(awaited)); }) {
@@ -42,7 +43,7 @@ decltype(auto) foreign_awaiter_of(Awaitable&& awaited) {
   }
 }
 template <class Awaitable>
-using foreign_awaiter_type = decltype(foreign_awaiter_of(std::declval<Awaitable>()));
+using foreign_awaiter_type = decltype(awaiter_of(std::declval<Awaitable>()));
 template <class Awaitable>
 concept foreign_awaitable =
     foreign_awaiter<std::remove_reference_t<foreign_awaiter_type<Awaitable>>>;
@@ -85,8 +86,7 @@ class foreign_await final : foreign_wait {
 
  public:
   explicit foreign_await(Awaitable&& awaited)
-      : foreign_wait(how_to_cancel()),
-        awaiter_(foreign_awaiter_of(std::forward<Awaitable>(awaited))) {}
+      : foreign_wait(how_to_cancel()), awaiter_(awaiter_of(std::forward<Awaitable>(awaited))) {}
   foreign_await(foreign_await&&) = delete;
   bool await_ready() const noexcept { return false; }
   template <std::derived_from<coroutine> Promise>
