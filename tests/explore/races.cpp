@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "explore/found.hpp"
+#include "explore/pauses.hpp"
 #include "explore/planted.hpp"
 #include "troupe/troupe.hpp"
 
@@ -16,11 +17,6 @@ namespace planted {
 namespace {
 
 using namespace std::chrono_literals;
-using shared_lock = std::shared_ptr<troupe::mutex>;
-
-troupe::task<> pause(int turns) {
-  for (int i = 0; i < turns; ++i) co_await troupe::yield();
-}
 
 // ---- two timers, of which the second one counts on what the first one has begun ----
 
