@@ -62,10 +62,9 @@ TROUPE_NOINLINE buffer_pool::magazine* buffer_pool::claim(
 }
 
 void buffer_pool::count_own(magazine& own, std::int64_t change) noexcept {
-  constexpr std::int64_t kept_back_max = 16;
   // order: relaxed (both)  a count that one thread writes
   std::int64_t sum = own.leased.load(std::memory_order_relaxed) + change;
-  if (sum > kept_back_max || sum < -kept_back_max) [[unlikely]]
+  if (sum > counted_apart_max || sum < -counted_apart_max) [[unlikely]]
     count(std::exchange(sum, 0));
   own.leased.store(sum, std::memory_order_relaxed);
 }

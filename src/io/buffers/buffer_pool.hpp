@@ -48,7 +48,10 @@ class buffer_pool {
 
   // How many buffers are leased, or have been given to an operation.
   std::size_t leased() const noexcept;
-  // The same without the last few of each other worker. Cost: two loads.
+  // Each worker counts its last leases apart, so that workers do not share a word for each of them.
+  static constexpr std::int64_t counted_apart_max = 16;
+  // The same without those of the other workers, at most `counted_apart_max` of each. Cost: two
+  // loads.
   std::size_t nearly_leased() noexcept;
 
  protected:
