@@ -6,7 +6,7 @@ Usage: ./bench --json FILE.json && scripts/figures.py FILE.json [DOCUMENT]
 
 The last column says how many times better troupe's median is than the best rival's: below 1 it is worse.
 A run that has all rows of the picture (PICTURED), with its machine and its commit, is also kept in
-docs/pictures/figures.json, and drawn for light and for dark pages.
+docs/pictures/figures.json, and drawn for light and for dark pages. docs/figures.md names both below its table.
 """
 
 import html
@@ -19,6 +19,8 @@ ROOT = pathlib.Path(__file__).resolve().parents[1]
 BEGIN, END = "<!-- figures -->", "<!-- /figures -->"
 HEAD = ["row", "unit", "troupe", "floor", "best rival", "×"]
 KEPT = "docs/pictures/figures.json"
+DOCUMENT = "docs/figures.md"
+RUN_OF_PICTURE = re.compile(r"^README's picture shows one run: .*$", re.MULTILINE)
 
 # Less is better in all of them, so that the shortest bar wins everywhere.
 PICTURED = {
@@ -141,9 +143,19 @@ def keep(figures, root):
     return []
 
 
+def run_of_picture(kept):
+    """The line that tells readers of the table which run the picture shows: the table has rows of several."""
+    return f"README's picture shows one run: {kept['machine']}; commit {kept['commit']}."
+
+
 def draw(root):
-    for path, text in pictures(json.loads((root / KEPT).read_text())).items():
+    kept = json.loads((root / KEPT).read_text())
+    for path, text in pictures(kept).items():
         (root / path).write_text(text)
+    document = (root / DOCUMENT).read_text()
+    if len(RUN_OF_PICTURE.findall(document)) != 1:
+        raise Wrong(f"{DOCUMENT} must have one line like: {run_of_picture(kept)}")
+    (root / DOCUMENT).write_text(RUN_OF_PICTURE.sub(lambda _: run_of_picture(kept), document))
 
 
 def read(file):
@@ -156,7 +168,7 @@ def read(file):
 def act(arguments):
     if arguments[0] != "draw":
         figures = read(arguments[0])
-        document = pathlib.Path(arguments[1]) if len(arguments) == 2 else ROOT / "docs/figures.md"
+        document = pathlib.Path(arguments[1]) if len(arguments) == 2 else ROOT / DOCUMENT
         document.write_text(put(document.read_text(), figures["rows"]))
         keep(figures, ROOT)
     elif len(arguments) == 2 and (missing := keep(read(arguments[1]), ROOT)):

@@ -281,11 +281,14 @@ class Checks(unittest.TestCase):
         self.write("docs/pictures/figures.json", kept.read_text())
         for name in ("light", "dark"):
             self.write(f"docs/pictures/figures_{name}.svg", kept.with_name(f"figures_{name}.svg").read_text())
+        self.write("docs/figures.md", (kept.parents[1] / "figures.md").read_text())
         self.passes(ways.check_pictures)
         (self.root / "docs/pictures/figures_light.svg").unlink()
         self.complains(ways.check_pictures, "docs/pictures/figures_light.svg: is not what docs/pictures/figures.json says")
         self.write("docs/pictures/figures.json", kept.read_text().replace('"commit": "', '"commit": "other '))
-        self.assertEqual(len(ways.check_pictures(tidy.Tree(self.root))), 2)
+        problems = ways.check_pictures(tidy.Tree(self.root))
+        self.assertIn("docs/figures.md: names another run than docs/pictures/figures.json", problems[0])
+        self.assertEqual(len(problems), 3)
 
     def test_the_front_page_is_short(self):
         self.write("README.md", "a\n" * links.FRONT_PAGE_LINES_MAX)

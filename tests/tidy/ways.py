@@ -134,7 +134,10 @@ def check_pictures(tree):
     draw_picture, figures = _script(SCRIPT), _script(FIGURES)
     problems, of_figures = [], {}
     if (tree.root / figures.KEPT).exists():
-        of_figures = figures.pictures(json.loads((tree.root / figures.KEPT).read_text()))
+        kept = json.loads((tree.root / figures.KEPT).read_text())
+        of_figures = figures.pictures(kept)
+        if figures.run_of_picture(kept) not in (tree.root / figures.DOCUMENT).read_text().splitlines():
+            problems.append(f"{figures.DOCUMENT}: names another run than {figures.KEPT}; run scripts/figures.py draw")
     for path, drawn in of_figures.items():
         if not (tree.root / path).exists() or (tree.root / path).read_text() != drawn:
             problems.append(f"{path}: is not what {figures.KEPT} says; run scripts/figures.py draw")
