@@ -50,8 +50,7 @@ class buffer_pool {
   std::size_t leased() const noexcept;
   // Each worker counts its last leases apart, so that workers do not share a word for each of them.
   static constexpr std::int64_t counted_apart_max = 16;
-  // The same without those of the other workers, at most `counted_apart_max` of each. Cost: two
-  // loads.
+  // The same, without up to `counted_apart_max` leases of each other worker. Cost: two loads.
   std::size_t nearly_leased() noexcept;
 
  protected:
