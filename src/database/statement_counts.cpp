@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "base/clock.hpp"
+#include "base/text/digit.hpp"
 #include "observe/numbers/registry.hpp"
 #include "observe/numbers/sharded.hpp"
 #include "troupe/observe/trace.hpp"
@@ -71,7 +72,7 @@ class statement_list {
   const observe::number_source shown_;
 };
 
-bool is_digit(char c) noexcept { return c >= '0' && c <= '9'; }
+using base::is_digit;
 bool is_word(char c) noexcept {
   return is_digit(c) || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_' ||
          static_cast<unsigned char>(c) >= 0x80;

@@ -3,10 +3,12 @@
 #include <algorithm>
 #include <array>
 
+#include "base/text/digit.hpp"
+
 namespace troupe::durable::parts {
 namespace {
 
-bool is_digit(char letter) noexcept { return letter >= '0' && letter <= '9'; }
+using base::is_digit;
 
 // "Circle" of "CircleV1", "Circle_v1" and "Circle_V1": a struct that is kept to read former values
 // has a name of its own.

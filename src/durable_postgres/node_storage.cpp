@@ -28,7 +28,7 @@ using postgres::transaction;
 
 // The server ends a transaction whose node has gone without a word. Until then nobody takes over
 // its shards. It is shorter than the usual lease.
-constexpr const char* silence_max_ms = "3000";
+constexpr const char* node_silence_max_ms = "3000";
 
 // Whom a row of durable_nodes and those of cluster_shards name.
 struct identity {
@@ -138,7 +138,7 @@ task<> begin_batch(transaction& within, identity_ref who, std::uint64_t number) 
       "UPDATE durable_nodes SET last_batch = $4::bigint, at = now() "
       "WHERE cluster = $1::text AND life = $2::text AND owner = $3::bigint "
       "RETURNING set_config('idle_in_transaction_session_timeout', $5::text, true)",
-      who->cluster, who->life, who->owner, as_integer(number), silence_max_ms);
+      who->cluster, who->life, who->owner, as_integer(number), node_silence_max_ms);
   const std::optional<std::string> found = co_await std::move(asks);
   if (!found) refuse_taken();
 }

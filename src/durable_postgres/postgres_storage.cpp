@@ -27,7 +27,7 @@ constexpr std::int64_t opening_lock = 0x74726f757065;
 constexpr std::size_t name_bytes_max = 2'000;
 // The server ends a transaction whose process has gone without a word; until then it keeps the row
 // of the owner. See the header.
-constexpr const char* silence_max_ms = "10000";
+constexpr const char* owner_silence_max_ms = "10000";
 
 bytes as_bytes(const packed_id& id) { return {id.begin(), id.end()}; }
 
@@ -44,7 +44,7 @@ task<> keep_owner(transaction& within, std::int64_t mine) {
   auto asks = within.query_one<std::tuple<std::int64_t, std::string>>(
       "SELECT value, set_config('idle_in_transaction_session_timeout', $1::text, true) "
       "FROM durable_meta WHERE name = 'owner' FOR UPDATE",
-      silence_max_ms);
+      owner_silence_max_ms);
   const auto found = co_await std::move(asks);
   if (!found) refuse_missing_row();
   check_owner(std::get<0>(*found), mine);

@@ -10,6 +10,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/text/digit.hpp"
 #include "task/running/running.hpp"
 #include "task/running/runtime_state.hpp"
 #include "troupe/base/platform.hpp"
@@ -94,7 +95,7 @@ constexpr std::size_t trace_at = 3, span_at = 36, flags_at = 53, field_length = 
 constexpr std::size_t state_length_max = 512, long_entry = 128, entries_max = 32;
 
 bool is_small_letter(char c) noexcept { return c >= 'a' && c <= 'z'; }
-bool is_digit(char c) noexcept { return c >= '0' && c <= '9'; }
+using base::is_digit;
 
 bool is_name_part(std::string_view part, std::size_t length_max, bool digit_may_begin) noexcept {
   if (part.empty() || part.size() > length_max) return false;

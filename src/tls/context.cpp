@@ -30,29 +30,15 @@ void tls_context::rotate_ticket_keys() const { slot_->rotate_ticket_keys(); }
 namespace tls {
 namespace {
 
-[[noreturn]] void refuse(const std::string& what) {
-  throw option_error("troupe: tls_options: " + what);
-}
-
 // Returns the text from whichever of the two is given; "" when neither is.
 std::string text_of(const std::string& file, const std::string& pem, const char* name) {
   if (file.empty()) return pem;
   base::refuse_zero_byte(file, "tls_options", (std::string(name) + "_file").c_str());
-  if (!pem.empty()) refuse(std::string(name) + ": give a file or its text, not both");
+  if (!pem.empty()) refuse_options(std::string(name) + ": give a file or its text, not both");
   std::ifstream in(file, std::ios::binary);
   std::string text((std::istreambuf_iterator<char>(in)), {});
-  if (!in) refuse(std::string(name) + "_file: " + file + " cannot be read");
+  if (!in) refuse_options(std::string(name) + "_file: " + file + " cannot be read");
   return text;
-}
-
-bio_ptr reader_of(const std::string& text) {
-  bio_ptr made(BIO_new_mem_buf(text.data(), static_cast<int>(text.size())));
-  if (!made) throw std::bad_alloc();
-  return made;
-}
-
-x509_ptr next_certificate(BIO& from) {
-  return x509_ptr(PEM_read_bio_X509_AUX(&from, nullptr, nullptr, nullptr));
 }
 
 // Forward secrecy and authenticated encryption.
@@ -91,9 +77,11 @@ context_state::context_state(const tls_options& options, bool server,
   ERR_clear_error();
   if (!context_) throw std::bad_alloc();
   SSL_CTX_set_app_data(get(), this);
-  if (options.max_version < options.min_version) refuse("max_version is below min_version");
-  if (options.handshake_bytes < handshake_bytes_least) refuse("handshake_bytes is less than 4096");
-  if (options.ticket_key_time < std::chrono::seconds(1)) refuse("ticket_key_time is less than 1 s");
+  if (options.max_version < options.min_version) refuse_options("max_version is below min_version");
+  if (options.handshake_bytes < handshake_bytes_least)
+    refuse_options("handshake_bytes is less than 4096");
+  if (options.ticket_key_time < std::chrono::seconds(1))
+    refuse_options("ticket_key_time is less than 1 s");
   SSL_CTX_set_min_proto_version(get(), version_of(options.min_version));
   SSL_CTX_set_max_proto_version(get(), version_of(options.max_version));
   SSL_CTX_set_mode(get(), SSL_MODE_RELEASE_BUFFERS);
@@ -105,7 +93,7 @@ context_state::context_state(const tls_options& options, bool server,
                                                        : "";
   base::refuse_zero_byte(ciphers, "tls_options", "ciphers");
   if (!ciphers.empty() && SSL_CTX_set_cipher_list(get(), ciphers.c_str()) != 1)
-    refuse("ciphers: " + take_reasons("none of them is known"));
+    refuse_options("ciphers: " + take_reasons("none of them is known"));
   trust(options);
   identify(options);
   set_protocols(options);
@@ -116,7 +104,7 @@ context_state::context_state(const tls_options& options, bool server,
 void context_state::set_protocols(const tls_options& options) {
   for (const std::string& protocol : options.alpn) {
     if (protocol.empty() || protocol.size() > 255)
-      refuse("alpn: a protocol's name has from 1 to 255 bytes");
+      refuse_options("alpn: a protocol's name has from 1 to 255 bytes");
     protocols_ += static_cast<char>(protocol.size());
     protocols_ += protocol;
   }
@@ -159,10 +147,11 @@ void context_state::trust(const tls_options& options) {
                      nullptr);
   trusted_ = text_of(options.ca_file, options.ca_pem, "ca");
   if (trusted_.empty()) {
-    if (server_) refuse("client_certificates: whom to trust must be named (ca_file, ca_pem)");
-    if (!options.ca_file.empty()) refuse("ca_file: " + options.ca_file + " is empty");
+    if (server_)
+      refuse_options("client_certificates: whom to trust must be named (ca_file, ca_pem)");
+    if (!options.ca_file.empty()) refuse_options("ca_file: " + options.ca_file + " is empty");
     if (SSL_CTX_set_default_verify_paths(get()) != 1)
-      refuse("the system's store of certificates: " + take_reasons("it cannot be read"));
+      refuse_options("the system's store of certificates: " + take_reasons("it cannot be read"));
     return;
   }
   const bio_ptr from = reader_of(trusted_);
@@ -173,7 +162,7 @@ void context_state::trust(const tls_options& options) {
     if (server_) SSL_CTX_add_client_CA(get(), certificate.get());
     ++count;
   }
-  if (count == 0) refuse("ca: there is no certificate: " + take_reasons("it has none"));
+  if (count == 0) refuse_options("ca: there is no certificate: " + take_reasons("it has none"));
   ERR_clear_error();  // the end of the text leaves an error in the queue
 }
 
@@ -183,23 +172,23 @@ void context_state::identify(const tls_options& options) {
   const std::string key = text_of(options.key_file, options.key_pem, "key");
   if (certificates.empty() || key.empty()) {
     if (server_ || certificates.empty() != key.empty())
-      refuse("a certificate and its key are needed");
+      refuse_options("a certificate and its key are needed");
     return;
   }
   identities_.push_back(make_identity(certificates, key));
   const identity& first = identities_.front();
   if (SSL_CTX_use_cert_and_key(get(), first.own.get(), first.key.get(), first.between.get(), 1) !=
       1) {
-    refuse("certificate: " + take_reasons("it is not taken"));
+    refuse_options("certificate: " + take_reasons("it is not taken"));
   }
   if (options.more.empty()) return;
-  if (!server_) refuse("more: a client has one certificate");
+  if (!server_) refuse_options("more: a client has one certificate");
   for (const tls_identity& given : options.more) {
     const std::string certificate =
         text_of(given.certificate_file, given.certificate_pem, "certificate");
     const std::string key_text = text_of(given.key_file, given.key_pem, "key");
     if (certificate.empty() || key_text.empty())
-      refuse("more: a certificate and its key are needed");
+      refuse_options("more: a certificate and its key are needed");
     identities_.push_back(make_identity(certificate, key_text));
   }
   for (std::size_t i = 0; i < identities_.size(); ++i) hosts_.add(*identities_[i].own, i);

@@ -11,20 +11,6 @@
 namespace troupe::tls {
 namespace {
 
-[[noreturn]] void refuse(const std::string& what) {
-  throw option_error("troupe: tls_options: " + what);
-}
-
-bio_ptr reader_of(const std::string& text) {
-  bio_ptr made(BIO_new_mem_buf(text.data(), static_cast<int>(text.size())));
-  if (!made) throw std::bad_alloc();
-  return made;
-}
-
-x509_ptr next_certificate(BIO& from) {
-  return x509_ptr(PEM_read_bio_X509_AUX(&from, nullptr, nullptr, nullptr));
-}
-
 std::string in_lower_case(std::string_view host) {
   std::string lowered(host);
   std::ranges::transform(lowered, lowered.begin(), [](char c) {
@@ -36,6 +22,20 @@ std::string in_lower_case(std::string_view host) {
 int no_passphrase(char*, int, int, void*) { return -1; }
 
 }  // namespace
+
+void refuse_options(const std::string& reason) {
+  throw option_error("troupe: tls_options: " + reason);
+}
+
+bio_ptr reader_of(const std::string& text) {
+  bio_ptr reader(BIO_new_mem_buf(text.data(), static_cast<int>(text.size())));
+  if (!reader) throw std::bad_alloc();
+  return reader;
+}
+
+x509_ptr next_certificate(BIO& from) {
+  return x509_ptr(PEM_read_bio_X509_AUX(&from, nullptr, nullptr, nullptr));
+}
 
 void host_index::add(const X509& certificate, std::size_t position) {
   for (const std::string& name : hosts_of(certificate)) {
@@ -59,7 +59,7 @@ identity make_identity(const std::string& certificates, const std::string& key) 
   identity loaded;
   const bio_ptr from = reader_of(certificates);
   loaded.own = next_certificate(*from);
-  if (!loaded.own) refuse("certificate: " + take_reasons("there is none"));
+  if (!loaded.own) refuse_options("certificate: " + take_reasons("there is none"));
   loaded.between.reset(sk_X509_new_null());
   if (!loaded.between) throw std::bad_alloc();
   while (x509_ptr certificate = next_certificate(*from)) {
@@ -69,9 +69,9 @@ identity make_identity(const std::string& certificates, const std::string& key) 
   ERR_clear_error();  // the end of the text leaves an error in the queue
   const bio_ptr key_from = reader_of(key);
   loaded.key.reset(PEM_read_bio_PrivateKey(key_from.get(), nullptr, &no_passphrase, nullptr));
-  if (!loaded.key) refuse("key: " + take_reasons("there is none"));
+  if (!loaded.key) refuse_options("key: " + take_reasons("there is none"));
   if (X509_check_private_key(loaded.own.get(), loaded.key.get()) != 1)
-    refuse("key: " + take_reasons("it is not the certificate's"));
+    refuse_options("key: " + take_reasons("it is not the certificate's"));
   return loaded;
 }
 

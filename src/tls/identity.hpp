@@ -21,6 +21,14 @@ struct free_chain {
 };
 using chain_ptr = std::unique_ptr<STACK_OF(X509), free_chain>;
 
+// Throws option_error, which names tls_options.
+[[noreturn]] void refuse_options(const std::string& reason);
+
+// Throws std::bad_alloc. `text` is read in place.
+bio_ptr reader_of(const std::string& text);
+// Returns null at the end, and when it is no certificate.
+x509_ptr next_certificate(BIO& from);
+
 struct identity {
   x509_ptr own;
   chain_ptr between;  // the certificates between `own` and the root

@@ -29,7 +29,7 @@ constexpr std::int64_t tables_version = 1;
 // As in lease_tables.hpp. `boot` is the start of the machine by whose clock the times are. The
 // addresses of pages have a table of their own: programs of earlier versions, which have the file
 // open as well, write rows of members that have no further column.
-constexpr const char* tables = R"(
+constexpr const char* table_statements = R"(
 CREATE TABLE IF NOT EXISTS clusters (cluster TEXT PRIMARY KEY, tables_version INTEGER NOT NULL,
   version INTEGER NOT NULL, members_changed INTEGER NOT NULL, boot TEXT NOT NULL) WITHOUT ROWID;
 CREATE TABLE IF NOT EXISTS cluster_members (cluster TEXT NOT NULL, id TEXT NOT NULL,
@@ -56,7 +56,7 @@ std::string this_boot() {
 
 void make_tables(session& database, const std::string& cluster) {
   session_transaction within(database);
-  database.run_script(tables);
+  database.run_script(table_statements);
   statement adds(database, "INSERT OR IGNORE INTO clusters VALUES (?, ?, 1, 1, '')");
   adds.bind_text(1, cluster);
   adds.bind_integer(2, tables_version);

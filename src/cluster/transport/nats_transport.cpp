@@ -61,8 +61,8 @@ nats::options adapted(nats::options chosen, std::shared_ptr<sight> seen) {
 }
 
 // What the calls share, so that each may outlive the transport.
-struct shared {
-  shared(runtime& on, std::string_view servers, const nats::options& chosen)
+struct nats_calls {
+  nats_calls(runtime& on, std::string_view servers, const nats::options& chosen)
       : bus(on, servers, adapted(chosen, seen)) {}
 
   struct reader {
@@ -75,7 +75,7 @@ struct shared {
   base::small_mutex mutex;
   std::multimap<std::pair<std::string, std::string>, reader> readers;  // by subject and queue
 };
-using shared_ptr_of_all = std::shared_ptr<shared>;
+using nats_calls_ptr = std::shared_ptr<nats_calls>;
 
 // The connection. When no server was there at first, or none took us, it is closed for good; then
 // the next that is to be taken makes another one. Once something was taken it stays.
@@ -84,15 +84,15 @@ class connection_slot {
   connection_slot(runtime& on, std::string servers, nats::options chosen)
       : on_(on), servers_(std::move(servers)), chosen_(std::move(chosen)), all_(make()) {}
 
-  shared_ptr_of_all get() const {
+  nats_calls_ptr get() const {
     // order: acquire  all_ does not change any more; pairs with keep/release
     if (kept_.load(std::memory_order_acquire)) return all_;
     std::lock_guard held(mutex_);
     return all_;
   }
-  shared_ptr_of_all get_for_take() {
+  nats_calls_ptr get_for_take() {
     if (kept_.load(std::memory_order_acquire)) return all_;  // order: acquire  as above
-    shared_ptr_of_all before;
+    nats_calls_ptr before;
     std::lock_guard held(mutex_);
     // order: relaxed  a hint: what is missed is seen by the next attempt
     if (!ends_ && all_->seen->closed.load(std::memory_order_relaxed))
@@ -104,14 +104,14 @@ class connection_slot {
     kept_.store(true, std::memory_order_release);  // order: release  pairs with get/acquire
   }
   // No other connection is made from now on. Returns the last one.
-  shared_ptr_of_all end() noexcept {
+  nats_calls_ptr end() noexcept {
     std::lock_guard held(mutex_);
     ends_ = true;
     return all_;
   }
 
  private:
-  shared_ptr_of_all make() const { return std::make_shared<shared>(on_, servers_, chosen_); }
+  nats_calls_ptr make() const { return std::make_shared<nats_calls>(on_, servers_, chosen_); }
 
   runtime& on_;
   const std::string servers_;
@@ -119,16 +119,15 @@ class connection_slot {
   mutable std::mutex mutex_;
   std::atomic<bool> kept_{false};
   bool ends_ = false;
-  shared_ptr_of_all all_;  // under the mutex until it is kept
+  nats_calls_ptr all_;  // under the mutex until it is kept
 };
 
-task<> nothing() { co_return; }
 task<> failing(error how) {
   throw how;
   co_return;
 }
 
-task<> read(shared_ptr_of_all all, std::shared_ptr<nats::subscription> from,
+task<> read(nats_calls_ptr all, std::shared_ptr<nats::subscription> from,
             transport::taker handler) {
   for (;;) {
     task<std::optional<nats::message>> waits = from->next();
@@ -145,7 +144,7 @@ task<> read(shared_ptr_of_all all, std::shared_ptr<nats::subscription> from,
 }
 
 // Done when the server has taken all that was sent before, over this connection or the next.
-task<> flush(shared_ptr_of_all all) {
+task<> flush(nats_calls_ptr all) {
   for (;;) {
     try {
       task<> flushes = all->bus.flush();
@@ -157,8 +156,7 @@ task<> flush(shared_ptr_of_all all) {
   }
 }
 
-task<> take_from(shared_ptr_of_all all, std::string subject, std::string queue,
-                 transport::taker to) {
+task<> take_from(nats_calls_ptr all, std::string subject, std::string queue, transport::taker to) {
   nats::subscribe_options chosen;
   chosen.queue = queue;
   chosen.messages_max = messages_max;
@@ -175,7 +173,7 @@ task<> take_from(shared_ptr_of_all all, std::string subject, std::string queue,
     future<> ends = spawn(read(all, from, std::move(to)));
     std::lock_guard held(all->mutex);
     all->readers.emplace(std::pair(std::move(subject), std::move(queue)),
-                         shared::reader{std::move(from), std::move(ends)});
+                         nats_calls::reader{std::move(from), std::move(ends)});
   } catch (const nats::error& failed) {
     throw as_cluster(failed);
   }
@@ -188,8 +186,8 @@ task<> take_in(std::shared_ptr<connection_slot> slot, std::string subject, std::
   slot->keep();
 }
 
-task<> leave_subject(shared_ptr_of_all all, std::string subject, std::string queue) {
-  std::vector<shared::reader> left;
+task<> leave_subject(nats_calls_ptr all, std::string subject, std::string queue) {
+  std::vector<nats_calls::reader> left;
   {
     std::lock_guard held(all->mutex);
     const auto [begin, end] = all->readers.equal_range({subject, queue});
@@ -197,7 +195,7 @@ task<> leave_subject(shared_ptr_of_all all, std::string subject, std::string que
     all->readers.erase(begin, end);
   }
   try {
-    for (shared::reader& reader : left) {
+    for (nats_calls::reader& reader : left) {
       task<> drains = reader.from->drain();
       co_await std::move(drains);
     }
@@ -206,7 +204,7 @@ task<> leave_subject(shared_ptr_of_all all, std::string subject, std::string que
   }
 }
 
-task<> send_later(shared_ptr_of_all all, std::string subject, std::string bytes) {
+task<> send_later(nats_calls_ptr all, std::string subject, std::string bytes) {
   try {
     task<> sends = all->bus.publish(nats::message(std::move(subject), std::move(bytes)));
     co_await std::move(sends);
@@ -215,7 +213,7 @@ task<> send_later(shared_ptr_of_all all, std::string subject, std::string bytes)
   }
 }
 
-task<> answer_later(shared_ptr_of_all all, std::string reply, std::string bytes) {
+task<> answer_later(nats_calls_ptr all, std::string reply, std::string bytes) {
   try {
     task<> sends = all->bus.publish(nats::message(std::move(reply), std::move(bytes)));
     co_await std::move(sends);
@@ -224,7 +222,7 @@ task<> answer_later(shared_ptr_of_all all, std::string reply, std::string bytes)
   }
 }
 
-task<std::string> ask(shared_ptr_of_all all, std::string subject, std::string bytes) {
+task<std::string> ask(nats_calls_ptr all, std::string subject, std::string bytes) {
   try {
     task<nats::message> asks =
         all->bus.request(nats::message(std::move(subject), std::move(bytes)));
@@ -235,14 +233,14 @@ task<std::string> ask(shared_ptr_of_all all, std::string subject, std::string by
   }
 }
 
-task<> drain(shared_ptr_of_all all) {
+task<> drain(nats_calls_ptr all) {
   try {
     task<> drains = all->bus.drain();
     co_await std::move(drains);
   } catch (const nats::error&) {
     // It was closed already.
   }
-  decltype(shared::readers) left;
+  decltype(nats_calls::readers) left;
   {
     std::lock_guard held(all->mutex);
     left.swap(all->readers);
@@ -304,7 +302,7 @@ class over_nats final : public transport {
     return slot_->get()->seen->connected.load(std::memory_order_relaxed);
   }
   std::size_t bytes_max() const noexcept override {
-    const shared_ptr_of_all all = slot_->get();
+    const nats_calls_ptr all = slot_->get();
     // order: relaxed  a number that publishes nothing
     std::size_t known = all->seen->bytes_max.load(std::memory_order_relaxed);
     if (known != 0) return known;
@@ -323,7 +321,7 @@ class over_nats final : public transport {
   static constexpr std::size_t default_bytes_max = 1024 * 1024;  // of nats-server
 
   void end() noexcept {
-    const shared_ptr_of_all all = slot_->end();
+    const nats_calls_ptr all = slot_->end();
     all->ended.store(true, std::memory_order_relaxed);  // order: relaxed  its readers see it soon
     all->bus.close();
   }

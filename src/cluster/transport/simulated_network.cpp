@@ -18,31 +18,29 @@ using state = simulated_network::state;
 using state_ptr = std::shared_ptr<state>;
 
 // What the calls of one node share, so that each may outlive the transport.
-struct shared {
-  shared(state_ptr in, endpoint_ptr as) : net(std::move(in)), self(std::move(as)) {}
+struct simulated_calls {
+  simulated_calls(state_ptr in, endpoint_ptr as) : net(std::move(in)), self(std::move(as)) {}
   const state_ptr net;
   const endpoint_ptr self;
   std::mutex mutex;
   std::vector<future<>> readers;
 };
-using shared_ptr_of_all = std::shared_ptr<shared>;
-
-task<> nothing() { co_return; }
+using simulated_calls_ptr = std::shared_ptr<simulated_calls>;
 
 // A request that its caller may give up.
 class open_request {
  public:
-  open_request(shared& all, std::uint64_t number) noexcept : all_(all), number_(number) {}
+  open_request(simulated_calls& all, std::uint64_t number) noexcept : all_(all), number_(number) {}
   open_request(const open_request&) = delete;
   open_request& operator=(const open_request&) = delete;
   ~open_request() { all_.net->forget(*all_.self, number_); }
 
  private:
-  shared& all_;
+  simulated_calls& all_;
   const std::uint64_t number_;
 };
 
-task<> read(shared_ptr_of_all all, network_subscription_ptr from, transport::taker handler) {
+task<> read(simulated_calls_ptr all, network_subscription_ptr from, transport::taker handler) {
   for (;;) {
     auto waits = from->arrived.receive();
     std::optional<incoming> got = co_await std::move(waits);
@@ -53,7 +51,7 @@ task<> read(shared_ptr_of_all all, network_subscription_ptr from, transport::tak
   }
 }
 
-task<> take_from(shared_ptr_of_all all, std::string subject, std::string queue,
+task<> take_from(simulated_calls_ptr all, std::string subject, std::string queue,
                  transport::taker to) {
   co_await sleep_for(all->net->random_delay());
   network_subscription_ptr from = all->net->take(*all->self, std::move(subject), std::move(queue));
@@ -62,17 +60,17 @@ task<> take_from(shared_ptr_of_all all, std::string subject, std::string queue,
   all->readers.push_back(std::move(ends));
 }
 
-task<> leave_subject(shared_ptr_of_all all, std::string subject, std::string queue) {
+task<> leave_subject(simulated_calls_ptr all, std::string subject, std::string queue) {
   all->net->stop_taking(*all->self, &subject, queue);
   co_return;
 }
 
-task<> send_now(shared_ptr_of_all all, std::string subject, std::string bytes) {
+task<> send_now(simulated_calls_ptr all, std::string subject, std::string bytes) {
   all->net->send(all->self, subject, std::move(bytes));
   co_return;
 }
 
-task<std::string> ask(shared_ptr_of_all all, std::string subject, std::string bytes) {
+task<std::string> ask(simulated_calls_ptr all, std::string subject, std::string bytes) {
   state::asked begun = all->net->request(all->self, subject, std::move(bytes));
   if (begun.nobody) {
     co_await sleep_for(all->net->random_delay());
@@ -86,12 +84,12 @@ task<std::string> ask(shared_ptr_of_all all, std::string subject, std::string by
   co_return std::move(how.bytes);
 }
 
-task<> answer_now(shared_ptr_of_all all, std::string reply, std::string bytes) {
+task<> answer_now(simulated_calls_ptr all, std::string reply, std::string bytes) {
   all->net->answer(all->self, reply, std::move(bytes));
   co_return;
 }
 
-task<> drain(shared_ptr_of_all all) {
+task<> drain(simulated_calls_ptr all) {
   all->net->stop_taking(*all->self, nullptr, {});
   std::vector<future<>> readers;
   {
@@ -105,7 +103,7 @@ task<> drain(shared_ptr_of_all all) {
 class in_memory final : public transport {
  public:
   in_memory(state_ptr network, runtime& on, std::string node)
-      : all_(std::make_shared<shared>(network, network->join(std::move(node), on))) {}
+      : all_(std::make_shared<simulated_calls>(network, network->join(std::move(node), on))) {}
   ~in_memory() override { all_->net->end(*all_->self); }
 
   task<> take(std::string subject, std::string queue, taker to) override {
@@ -140,7 +138,7 @@ class in_memory final : public transport {
   }
 
  private:
-  const shared_ptr_of_all all_;
+  const simulated_calls_ptr all_;
 };
 
 }  // namespace

@@ -20,6 +20,9 @@ struct incoming {
   std::string reply;
 };
 
+// For a call that has been done without a wait.
+inline task<> nothing() { co_return; }
+
 // A node has one. What one node sends to another arrives at most once, or not at all; and in the
 // order in which it was sent, while the connection of the sender lasts. What was on its way when a
 // connection was lost may still come, after what is sent over the next one: the network, or the

@@ -25,32 +25,31 @@ constexpr std::chrono::nanoseconds mark_time = 5min;
 constexpr std::chrono::nanoseconds remind_first = 250ms, remind_max = 4s;
 
 // What the calls share, so that each may outlive the transport.
-struct shared {
-  shared(runtime& in, std::unique_ptr<transport> below, const window_options& chosen)
+struct windowed_calls {
+  windowed_calls(runtime& in, std::unique_ptr<transport> below, const window_options& chosen)
       : on(in), over(std::move(below)), windows(chosen) {}
   runtime& on;
   const std::unique_ptr<transport> over;
   window_set windows;
   std::stop_source ends;
 };
-using shared_ptr_of_all = std::shared_ptr<shared>;
+using windowed_calls_ptr = std::shared_ptr<windowed_calls>;
 using due_mark = std::optional<window_set::mark>;
 
-task<> nothing() { co_return; }
 task<> failing(std::exception_ptr how) {
   std::rethrow_exception(how);
   co_return;
 }
 
-task<> send_marks(shared_ptr_of_all all, window_set::mark first);
+task<> send_marks(windowed_calls_ptr all, window_set::mark first);
 
 // Thread: any, since try_send may be called on any.
-void begin(const shared_ptr_of_all& all, due_mark&& due) {
+void begin(const windowed_calls_ptr& all, due_mark&& due) {
   if (due) static_cast<void>(all->on.spawn(send_marks(all, std::move(*due))));
 }
 
 // Whether it was lost with the connection. `due` is the mark that follows.
-task<bool> send_mark(shared_ptr_of_all all, const window_set::mark& mark, due_mark& due) {
+task<bool> send_mark(windowed_calls_ptr all, const window_set::mark& mark, due_mark& due) {
   try {
     auto asks = [all, target = mark.target] { return all->over->request(target->subject, {}); };
     auto within = with_deadline(mark_time, std::move(asks));
@@ -67,7 +66,7 @@ task<bool> send_mark(shared_ptr_of_all all, const window_set::mark& mark, due_ma
   co_return false;
 }
 
-task<> send_marks(shared_ptr_of_all all, window_set::mark first) {
+task<> send_marks(windowed_calls_ptr all, window_set::mark first) {
   due_mark due;
   task<bool> sends = send_mark(all, first, due);
   const bool lost = co_await std::move(sends);
@@ -76,7 +75,7 @@ task<> send_marks(shared_ptr_of_all all, window_set::mark first) {
 }
 
 // While calls wait for room.
-task<> look_after(shared_ptr_of_all all, window_ptr of) {
+task<> look_after(windowed_calls_ptr all, window_ptr of) {
   std::chrono::nanoseconds pause = remind_first;
   try {
     for (bool waits = true; waits;) {
@@ -104,7 +103,7 @@ class open_wait {
   const std::uint64_t number_;
 };
 
-task<> wait_for_room(shared_ptr_of_all all, window_ptr of, std::size_t bytes) {
+task<> wait_for_room(windowed_calls_ptr all, window_ptr of, std::size_t bytes) {
   window_set::wait begun = all->windows.begin_wait(of, bytes);
   const open_wait open(all->windows, *of, begun.number);
   begin(all, std::move(begun.due));
@@ -113,7 +112,7 @@ task<> wait_for_room(shared_ptr_of_all all, window_ptr of, std::size_t bytes) {
 }
 
 // After it was let in. A message that is large goes alone.
-bool send_now(shared& all, const window& target, const std::string& subject,
+bool send_now(windowed_calls& all, const window& target, const std::string& subject,
               std::string_view bytes) {
   constexpr std::size_t part_bytes_max = 4 * 1024;
   // order: relaxed  as where it is written
@@ -123,7 +122,7 @@ bool send_now(shared& all, const window& target, const std::string& subject,
   return all.over->try_send_joined(subject, bundle_mark, length.bytes(), bytes);
 }
 
-task<> send_later(shared_ptr_of_all all, window_ptr of, std::string subject, std::string bytes) {
+task<> send_later(windowed_calls_ptr all, window_ptr of, std::string subject, std::string bytes) {
   task<> waits = wait_for_room(all, of, bytes.size());
   co_await std::move(waits);
   if (send_now(*all, *of, subject, bytes)) co_return;
@@ -132,7 +131,7 @@ task<> send_later(shared_ptr_of_all all, window_ptr of, std::string subject, std
 }
 
 // The answer says that all that was sent before was taken.
-task<std::string> ask(shared_ptr_of_all all, std::string subject, std::string bytes) {
+task<std::string> ask(windowed_calls_ptr all, std::string subject, std::string bytes) {
   window_set::entry entry = all->windows.enter(subject, bytes.size());
   if (!entry.entered) {
     task<> waits = wait_for_room(all, entry.target, bytes.size());
@@ -166,7 +165,8 @@ task<> take_bundle(transport::taker handler, incoming all) {
 class over_windows final : public transport {
  public:
   over_windows(runtime& on, std::unique_ptr<transport> over, const window_options& chosen)
-      : all_(std::make_shared<shared>(on, std::move(over), chosen)), prefix_(chosen.prefix) {}
+      : all_(std::make_shared<windowed_calls>(on, std::move(over), chosen)),
+        prefix_(chosen.prefix) {}
   ~over_windows() override {
     end();
     static_cast<void>(all_->over->close(true));
@@ -180,7 +180,7 @@ class over_windows final : public transport {
     const auto also_marks = [by = std::weak_ptr(all_), handler](incoming message) -> task<> {
       if (is_bundle(message)) return take_bundle(handler, std::move(message));
       if (!message.bytes.empty() || message.reply.empty()) return handler(std::move(message));
-      const shared_ptr_of_all all = by.lock();
+      const windowed_calls_ptr all = by.lock();
       if (all == nullptr)
         return failing(std::make_exception_ptr(cancelled("troupe: cluster: end")));
       return all->over->answer(std::move(message.reply), std::string(bundle_mark));
@@ -237,7 +237,7 @@ class over_windows final : public transport {
     all_->windows.close();
   }
 
-  const shared_ptr_of_all all_;
+  const windowed_calls_ptr all_;
   const std::string prefix_;
 };
 

@@ -10,6 +10,7 @@
 #include <string_view>
 #include <vector>
 
+#include "base/text/digit.hpp"
 #include "http/h1/target.hpp"
 
 namespace troupe::http {
@@ -22,7 +23,7 @@ struct start_line {
   std::size_t bytes = 0;  // with its CR LF, and with an empty line before it
 };
 constexpr bool is_white(char one) noexcept { return one == ' ' || one == '\t'; }
-constexpr bool is_digit(char one) noexcept { return one >= '0' && one <= '9'; }
+using base::is_digit;
 
 bool is_line_end(std::string_view section, std::size_t at) noexcept {
   return at + 2 <= section.size() && section[at] == '\r' && section[at + 1] == '\n';

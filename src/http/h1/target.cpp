@@ -4,12 +4,13 @@
 #include <array>
 #include <cstdint>
 
+#include "base/text/digit.hpp"
 #include "base/text/eight_letters.hpp"
 
 namespace troupe::http {
 namespace {
 
-constexpr bool is_digit(char one) noexcept { return one >= '0' && one <= '9'; }
+using base::is_digit;
 
 // The characters of a host's name.
 constexpr auto host_letters = [] {

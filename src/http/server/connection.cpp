@@ -27,7 +27,6 @@ namespace troupe::http {
 namespace {
 
 constexpr std::int64_t fresh_ns = 1'000'000'000;  // for the first request to come
-constexpr std::int64_t soon_ns = 1'000'000'000;   // for the next request to come
 
 std::int64_t after(std::int64_t now_ns, time_span span) noexcept {
   return span.after(std::chrono::nanoseconds(now_ns)).count();

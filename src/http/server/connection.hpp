@@ -41,6 +41,8 @@ namespace troupe::http {
 
 struct websocket_terms;
 
+inline constexpr std::int64_t soon_ns = 1'000'000'000;  // for the next request to come
+
 namespace h2 {
 class conversation;
 }

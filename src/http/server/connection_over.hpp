@@ -40,7 +40,6 @@ struct parked_over final : parked {
     says_end = talk != nullptr;
   }
   void revive() override {
-    constexpr std::int64_t soon_ns = 1'000'000'000;
     if (now().count() - since_ns > soon_ns) past.pace = 0;
     past.was_parked = true;
     static_cast<void>(spawn(converse(std::move(who), std::move(stream), past, std::move(talk))));

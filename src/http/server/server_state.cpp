@@ -64,7 +64,7 @@ std::size_t share_of(std::size_t all, std::size_t chosen, std::size_t least) noe
   return chosen != 0 ? chosen : std::max(all / peers_sharing, least);
 }
 
-base::ledger::limits limits_of(const server_options& chosen) noexcept {
+base::ledger::limits account_limits_of(const server_options& chosen) noexcept {
   base::ledger::limits most;
   most.bytes = chosen.buffer_bytes;
   most.peer_bytes = share_of(most.bytes, chosen.buffer_bytes_per_peer, share_bytes_least);
@@ -82,7 +82,7 @@ server_state::server_state(router table, const server_options& chosen)
       options(chosen),
       strict_transport(strict_transport_of(chosen)),
       secure(*this, chosen.handshakes),
-      kept(limits_of(chosen)) {
+      kept(account_limits_of(chosen)) {
   check(options.head_bytes >= 128, "head_bytes is less than 128");
   check(options.head_bytes <= 1 << 30, "head_bytes is more than 1 GiB");
   check(options.fields >= 1, "fields is 0");

@@ -8,8 +8,6 @@
 namespace troupe::nats {
 namespace {
 
-constexpr std::string_view line_end = "\r\n";
-
 char lower(char one) noexcept {
   return one >= 'A' && one <= 'Z' ? static_cast<char>(one - 'A' + 'a') : one;
 }

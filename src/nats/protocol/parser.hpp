@@ -11,6 +11,8 @@
 
 namespace troupe::nats {
 
+inline constexpr std::string_view line_end = "\r\n";
+
 struct parser_limits {
   std::size_t line_bytes = 4'096;
   std::size_t info_bytes = 64 * 1024;

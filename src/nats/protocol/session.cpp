@@ -9,7 +9,6 @@ namespace troupe::nats {
 namespace {
 
 constexpr std::uint64_t inbox_sid = 1;
-constexpr std::string_view line_end = "\r\n";
 // Pings of a server that takes none of our pongs.
 constexpr unsigned pongs_max = 1'000;
 

@@ -5,6 +5,7 @@
 #include <charconv>
 #include <cstdint>
 
+#include "base/text/digit.hpp"
 #include "http/values/cookie_pairs.hpp"
 #include "http/values/parts.hpp"
 #include "troupe/http/message.hpp"
@@ -15,7 +16,7 @@ namespace {
 
 using namespace std::chrono;
 
-bool is_digit(char one) noexcept { return one >= '0' && one <= '9'; }
+using base::is_digit;
 
 // What separates the words of a date; ':' is inside of them.
 bool is_between(char one) noexcept {

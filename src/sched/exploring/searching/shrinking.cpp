@@ -6,12 +6,13 @@
 #include <string_view>
 #include <utility>
 
+#include "base/text/digit.hpp"
 #include "sched/exploring/livelock.hpp"
 
 namespace troupe::sched::exploring {
 namespace {
 
-bool is_digit(char one) noexcept { return one >= '0' && one <= '9'; }
+using base::is_digit;
 
 // Without digits, addresses, and the names of handlers that ran in its last turns.
 std::string without_numbers(const std::string& whole) {
