@@ -158,6 +158,26 @@ def check_numbers(pid):
     check("promtool", lint.returncode == 0 and not lint.stdout + lint.stderr, lint)
 
 
+def sums_of(text):
+    """The values of counters, and of the parts of histograms, by their names with labels."""
+    rising = {name for name, kind in re.findall(r"^# TYPE (\S+) (\S+)$", text, re.M) if kind in ("counter", "histogram")}
+    samples = re.findall(r"^(\w+)(\S*) (\S+)$", text, re.M)
+    return {name + labels: float(value) for name, labels, value in samples if name in rising or re.sub("_(bucket|count|sum)$", "", name) in rising}
+
+
+def check_sums_rise(pid):
+    """No sum falls from one answer to the next, while the program works."""
+    before = first = sums_of(tool("metrics", pid))
+    for _ in range(20):
+        now = sums_of(tool("metrics", pid))
+        check("no sum is gone", set(before) <= set(now), set(before) - set(now))
+        fallen = {name: (value, now[name]) for name, value in before.items() if now[name] < value}
+        check("no sum falls", not fallen, fallen)
+        before = now
+    grown = {name for name, value in first.items() if before[name] > value}
+    check("sums of messages and of times grow", all(any(part in name for name in grown) for part in ("messages_total", "_seconds_total", "_bucket")), grown)
+
+
 def ask(pid, question):
     with socket.socket(socket.AF_UNIX) as stream:
         stream.settimeout(SECONDS_MAX)
@@ -427,6 +447,7 @@ def main():
     check_actors(observed.pid)
     check_warnings(observed.pid)
     check_numbers(observed.pid)
+    check_sums_rise(observed.pid)
     check_history(observed.pid)
     check_page(observed.pid)
     check_trace(observed.pid)

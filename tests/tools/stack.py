@@ -77,7 +77,9 @@ def check_spinning():
             for _ in range(50):
                 file.write("stacks 0\n")
                 file.flush()
-                held += [one["held_ns"] for one in json.loads(file.readline())["threads"]]
+                threads = json.loads(file.readline())["threads"]
+                check("at most 32 KiB of a stack", all(len(one["stack"]) <= 2 * 32 * 1024 for one in threads), threads)
+                held += [one["held_ns"] for one in threads]
             # The system may take the processor away meanwhile, from some.
             check("a thread is held for less than 1 ms", len(held) == 50 and sorted(held)[40] < 1e6, sorted(held))
             for bad in "stacks", "stacks x", "stacks 1", "stacks 0 x", "stacks 0 1 1", "stacks 0 999999999":
