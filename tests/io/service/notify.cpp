@@ -8,14 +8,18 @@
 #include <unistd.h>
 
 #include <array>
+#include <chrono>
 #include <cstddef>
 #include <cstdlib>
 #include <cstring>
+#include <latch>
 #include <optional>
 #include <string>
+#include <thread>
 #include <utility>
 
 #include "support/scratch.hpp"
+#include "troupe/troupe.hpp"
 
 namespace troupe::test {
 namespace {
@@ -125,6 +129,34 @@ TEST(service_notify, tells_a_manager_that_comes_back) {
   ::unlink((folder / "notify").c_str());
   systemd.emplace(folder / "notify");
   EXPECT_EQ(systemd->heard_next(), "READY=1\n");
+}
+
+// As docs/guide/operating.md feeds a watchdog: by a repeated call, which workers run.
+TEST(service_notify, a_watchdog_hears_nothing_while_all_workers_are_stuck) {
+  using namespace std::chrono_literals;
+  constexpr std::size_t workers = 2;
+  const scratch folder;
+  const manager systemd(folder / "notify");
+  runtime_options options;
+  options.workers = workers;
+  runtime rt(options);
+  timer fed = rt.every(5ms, [] { service::notify("WATCHDOG=1\n"); });
+  for (int i = 0; i < 3; ++i) EXPECT_EQ(systemd.heard_next(), "WATCHDOG=1\n");
+  std::latch stuck(workers), released(1);
+  for (std::size_t i = 0; i < workers; ++i) {
+    rt.post([&] {
+      stuck.count_down();
+      released.wait();
+    });
+  }
+  stuck.wait();
+  while (systemd.heard() != "nothing") {
+  }
+  std::this_thread::sleep_for(50ms);  // sleeps: ten calls would come in this time
+  EXPECT_EQ(systemd.heard(), "nothing");
+  released.count_down();
+  EXPECT_EQ(systemd.heard_next(), "WATCHDOG=1\n");
+  fed.cancel();
 }
 
 }  // namespace
