@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Installs this build to a prefix and builds a separate project against it.
-# Usage: check.sh cmake|pkg_config|sanitized|warnings|first_program|subproject|embedded|multi_config|release
+# Usage: check.sh cmake|pkg_config|sanitized|warnings|first_program|subproject|embedded|supplied|multi_config|release
 #   cmake       find_package(troupe), from a prefix that was moved after the installation
 #   pkg_config  the compiler called by hand with what pkg-config says
 #   sanitized   the same, but a part of the program is compiled with AddressSanitizer
@@ -9,6 +9,7 @@
 #   first_program  what the compiler needs for hello.cpp
 #   subproject  add_subdirectory of the sources, with nothing of ours but the library built
 #   embedded    FetchContent of the sources: what is built by default, exported, unchecked and taken from the project
+#   supplied    the same, where the project has targets for all libraries that troupe needs
 #   multi_config  a generator with several configurations: which of them are checked
 #   release     scripts/release.sh: the tarball and the notes of the last commit
 set -euo pipefail
@@ -129,11 +130,15 @@ PY
 checked_in() { grep -ho 'TROUPE_CHECKED=[0-9]' "$1" | sort -u | tr '\n' ' '; }
 
 # Configures only: what would be built is read from the build files.
-expect_embedding() {
+configure_embedding() {
   cmake -S "$TROUPE_SOURCE_DIR/tests/package/embedding" -B "$work/build" -G Ninja -DCMAKE_BUILD_TYPE=None \
-    -DCMAKE_CXX_COMPILER="$compiler" -DTROUPE_SOURCE_DIR="$TROUPE_SOURCE_DIR" > "$work/configure.log" 2>&1 \
-    || fail "an embedding project is not configured: $(tail -n 20 "$work/configure.log")"
-  local by_default of_http
+    -DCMAKE_CXX_COMPILER="$compiler" -DTROUPE_SOURCE_DIR="$TROUPE_SOURCE_DIR" "$@" > "$work/configure.log" 2>&1 \
+    || fail "an embedding project is not configured ($*): $(tail -n 20 "$work/configure.log")"
+}
+
+expect_embedding() {
+  configure_embedding
+  local by_default of_http file
   by_default=$(ninja -C "$work/build" -t commands all)
   grep -q "/src/actor/turn/turn.cpp" <<< "$by_default" || fail "the core is not built for the library that links it"
   if grep -q "/src/http/" <<< "$by_default"; then fail "a component is built that nothing links"; fi
@@ -141,6 +146,37 @@ expect_embedding() {
   of_http=$(ninja -C "$work/build" -t commands troupe_http)
   grep -q "supplied_llhttp" <<< "$of_http" || fail "the target llhttp::llhttp of the project is not used"
   if grep -q "share/llhttp" <<< "$of_http"; then fail "Debian's llhttp is built, though the project supplies it"; fi
+  file=$(find "$work/build" -name troupe.pc)
+  grep -q -- "-DTROUPE_CHECKED=0" "$file" || fail "troupe.pc of CMAKE_BUILD_TYPE=None: $(cat "$file")"
+  file=$(find "$work/build" -name mine_targets.cmake)
+  grep -q 'INTERFACE_LINK_LIBRARIES "troupe::troupe"' "$file" || fail "the exported library links no troupe: $(cat "$file")"
+}
+
+# What CMakeLists.txt names behind these words, such as the modules of pkg-config that components need.
+named_behind() {
+  sed -n "s/^ *//; /^troupe_component(/,/)/p" "$TROUPE_SOURCE_DIR/CMakeLists.txt" | tr '()' '  ' | tr -s ' \n' '\n\n' |
+    awk -v "words=$1" '/^[A-Z_]+$/ || /^troupe_component$/ { in_list = index(" " words " ", " " $0 " "); next } in_list' | sort -u
+}
+
+# Without pkg-config's files each library comes from the project, as a target of its own build or of a package manager.
+expect_supplied() {
+  local modules components imported commands module
+  modules=$(named_behind "PKG MAY_USE")
+  components=$(named_behind troupe_component | grep -vx troupe | sed 's/^/troupe_/')
+  [ "$(wc -l <<< "$modules")" -ge 12 ] && [ "$(wc -l <<< "$components")" -ge 13 ] ||
+    fail "CMakeLists.txt is not understood: $modules $components"
+  mkdir -p "$work/no_modules"
+  export PKG_CONFIG_LIBDIR=$work/no_modules
+  for imported in OFF ON; do
+    rm -rf "$work/build"
+    configure_embedding -DIMPORTED=$imported "-DSUPPLIED=$(paste -sd ';' <<< "$modules")"
+    if grep "left out" "$work/configure.log"; then fail "a component is left out, though the project supplies all"; fi
+    # shellcheck disable=SC2086
+    commands=$(ninja -C "$work/build" -t commands $components)
+    for module in $modules llhttp nlohmann_json; do
+      grep -q -- "-Dsupplied_${module//-/_}" <<< "$commands" || fail "the target of $module is not used (imported: $imported)"
+    done
+  done
 }
 
 expect_configurations() {
@@ -221,6 +257,7 @@ case $how in
     expect_answer "$work/consumer"
     ;;
   embedded) expect_embedding ;;
+  supplied) expect_supplied ;;
   multi_config) expect_configurations ;;
   release) expect_release ;;
   sanitized)
