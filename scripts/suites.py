@@ -89,7 +89,9 @@ def targets(suites, folder):
         inside = [word[len(f"{folder}/"):] for word in suite.command if word.startswith(f"{folder}/")]
         programs = {word for word in inside if word in outputs}
         if kind in NEEDS_LIBRARIES:
-            names |= libraries | {name for name in outputs if name.startswith("tools/") and "." not in name}
+            # An installation has the tool's texts.
+            names |= libraries | {name for name in outputs if name.startswith("tools/texts/")
+                                  or name.startswith("tools/") and "." not in name}
         elif kind == "example" and not programs:
             names |= {name for name in outputs if re.fullmatch(r"examples/\w+", name)}
         elif not programs and kind not in NEEDS_NOTHING:

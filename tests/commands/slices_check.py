@@ -100,6 +100,21 @@ def wrong_slices(held, names):
         yield "landings are counted wrongly"
 
 
+def lost_files(listed, folder):
+    """Of the files that an installation copies from the build, some that its suites do not build before."""
+    made = {}
+    for line in re.findall(r"^build (.*?):", (folder / "build.ninja").read_text(), re.MULTILINE):
+        files = [word for word in line.split() if word != "|"]
+        made.update(dict.fromkeys(files, files[0]))
+    built = suites.targets([suite for suite in listed if suite.name == "package/cmake"], folder)
+    copied = set(re.findall(rf'"{re.escape(str(folder))}/([^"]+)"', (folder / "cmake_install.cmake").read_text()))
+    if not copied & set(made):
+        yield "cmake_install.cmake copies nothing that is built"
+    for name in sorted(copied & set(made)):
+        if made[name] not in built:
+            yield f"package/cmake installs {name}, and scripts/suites.py does not have it built"
+
+
 def check_record(folder):
     """A pass is counted on, and a failure begins again."""
     file = folder / "slices.ini"
@@ -116,7 +131,7 @@ def main():
     folder = pathlib.Path(os.environ["TROUPE_BINARY_DIR"]) / "slices_check"
     folder.mkdir(exist_ok=True)
     problems = [*lost_suites(held, listed), *lost_prefixes(held), *lost_sources(held, names),
-                *wrong_slices(held, names), *check_record(folder)]
+                *wrong_slices(held, names), *lost_files(listed, pathlib.Path(os.environ["TROUPE_BINARY_DIR"])), *check_record(folder)]
     print("\n".join(problems) or f"{len(held.all.sections())} slices hold all deep tests of {len(names)} suites")
     return 1 if problems else 0
 

@@ -79,6 +79,16 @@ ask_pkg_config() {
   read -ra libs < <(pkg-config --libs --static "${modules[@]}")
 }
 
+# The oldest compilers of programs that docs/platforms.md names, and the newest, know each word of troupe.pc.
+expect_known_flags() {
+  local cxx words
+  read -ra words < <(pkg-config --cflags troupe)
+  for cxx in g++ clang++-16 clang++-22; do
+    command -v "$cxx" > /dev/null || { echo "package: partly skipped: needs $cxx"; continue; }
+    "$cxx" "${words[@]}" -Werror -fsyntax-only "$consumer/main.cpp" || fail "$cxx refuses: ${words[*]}"
+  done
+}
+
 # A part of it alone is compiled with AddressSanitizer, and the library is not.
 expect_answer_when_sanitized() {
   local cxx=$1 object=$work/$1
@@ -209,6 +219,8 @@ expect_release() {
   expect_no_release "changes that are not committed" 'echo >> README.md'
   expect_no_release "debian/changelog has version" \
     'sed -i "1s/(.*)/(0.0.1-1)/" debian/changelog && git -c user.name=a -c user.email=a@b commit -qam another'
+  expect_no_release "the first section of CHANGELOG.md is '$version', not" \
+    'sed -i "s/^## $version (.*)/## $version/" CHANGELOG.md && git -c user.name=a -c user.email=a@b commit -qam undated'
 }
 
 # After the change to the clone it refuses, and says why.
@@ -240,6 +252,7 @@ case $how in
   pkg_config)
     install_and_move
     ask_pkg_config
+    expect_known_flags
     "$compiler" "${cflags[@]}" "$consumer"/*.cpp -o "$work/consumer" "${libs[@]}"
     expect_answer "$work/consumer"
     if [ -f /usr/include/asio.hpp ]; then
