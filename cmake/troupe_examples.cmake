@@ -33,4 +33,6 @@ foreach(file IN LISTS examples)
   troupe_components_of("${file}" components)
   target_link_libraries(example_${stem} PRIVATE ${components} ${modules})
   troupe_private_flags(example_${stem})
+  # Programs begin as copies of them, under the flags of their projects (package/language_gcc).
+  target_compile_options(example_${stem} PRIVATE -Wshadow)
 endforeach()

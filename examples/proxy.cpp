@@ -324,8 +324,8 @@ http::client_request request_to(const Backend& one, Asked& what, http::request& 
 
 // Keeps the server's answer, and the lease of the server, until the client has all of it.
 struct Passing {
-  Passing(http::client_response&& answer, Backend::Lease&& lease)
-      : answer(std::move(answer)), lease(std::move(lease)) {}
+  Passing(http::client_response&& received, Backend::Lease&& taken)
+      : answer(std::move(received)), lease(std::move(taken)) {}
   http::client_response answer;
   Backend::Lease lease;
 };
