@@ -34,7 +34,8 @@ constexpr int busy_wait_ms = 5'000;
 // An operation that SQLite refused. run() throws it, and main() catches it.
 struct SqlError : std::runtime_error {
   SqlError(const std::string& doing, int refusal, const char* why)
-      : std::runtime_error(doing + ": " + why + " (SQLite's error " + std::to_string(refusal) + ")"),
+      : std::runtime_error(doing + ": " + why + " (SQLite's error " + std::to_string(refusal) +
+                           ")"),
         code(refusal) {}
   int code;
 };

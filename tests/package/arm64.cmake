@@ -1,13 +1,20 @@
-# Compiles for AArch64 with Debian's cross compiler, and runs programs by qemu. TROUPE_ARM64_PREFIX names the folder of
-# other libraries for it. Those of this machine are not found.
+# Compiles for AArch64 with Debian's cross compiler, and runs programs by qemu. TROUPE_ARM64_PREFIX names a folder of
+# other libraries for it, TROUPE_ARM64_SYSTEM the files of a whole system. Those of this machine are not found.
 set(CMAKE_SYSTEM_NAME Linux)
 set(CMAKE_SYSTEM_PROCESSOR aarch64)
 set(CMAKE_C_COMPILER aarch64-linux-gnu-gcc-12)
 set(CMAKE_CXX_COMPILER aarch64-linux-gnu-g++-12)
-set(CMAKE_FIND_ROOT_PATH /usr/aarch64-linux-gnu ${TROUPE_ARM64_PREFIX})
+if(TROUPE_ARM64_SYSTEM)
+  set(CMAKE_SYSROOT ${TROUPE_ARM64_SYSTEM})
+  set(CMAKE_LIBRARY_ARCHITECTURE aarch64-linux-gnu)
+  set(runs_in ${TROUPE_ARM64_SYSTEM})
+else()
+  set(CMAKE_FIND_ROOT_PATH /usr/aarch64-linux-gnu ${TROUPE_ARM64_PREFIX})
+  set(runs_in /usr/aarch64-linux-gnu)
+endif()
 set(CMAKE_FIND_ROOT_PATH_MODE_PROGRAM NEVER)
 set(CMAKE_FIND_ROOT_PATH_MODE_LIBRARY ONLY)
 set(CMAKE_FIND_ROOT_PATH_MODE_INCLUDE ONLY)
 set(CMAKE_FIND_ROOT_PATH_MODE_PACKAGE ONLY)
-set(CMAKE_CROSSCOMPILING_EMULATOR qemu-aarch64 -L /usr/aarch64-linux-gnu)
-set(CMAKE_TRY_COMPILE_PLATFORM_VARIABLES TROUPE_ARM64_PREFIX)
+set(CMAKE_CROSSCOMPILING_EMULATOR qemu-aarch64 -L ${runs_in})
+set(CMAKE_TRY_COMPILE_PLATFORM_VARIABLES TROUPE_ARM64_PREFIX TROUPE_ARM64_SYSTEM)
