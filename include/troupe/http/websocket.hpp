@@ -160,6 +160,58 @@ class websocket {
     std::uint64_t bytes = 0;
     std::uint32_t mask = 0;
   };
+  // The states of one end: of the message that arrives, of the ping, and of the close.
+  // Invariants
+  //   F1  A frame begins only behind the end of the frame before it, and ends once.
+  //   F2  A message becomes whole once, between its frames; no frame begins before it is taken.
+  //   P1  A ping is sent only when it is due, and becomes due only when no ping is unanswered.
+  //   E1  One close is sent, unless sending it fails.
+  class arrival {
+   public:
+    bool is_in_frame() const noexcept { return frame_ != frame_stage::none; }
+    bool is_in_frame_of_message() const noexcept { return frame_ == frame_stage::of_message; }
+    bool is_in_message() const noexcept { return message_ != message_stage::none; }
+    bool is_whole() const noexcept { return message_ == message_stage::whole; }
+    void begin_frame(bool is_control) noexcept;
+    void end_frame() noexcept;
+    void finish_message() noexcept;
+    void take_message() noexcept;
+
+   private:
+    enum class frame_stage : std::uint8_t { none, of_message, control };
+    enum class message_stage : std::uint8_t { none, in_frames, whole };
+    frame_stage frame_ = frame_stage::none;
+    message_stage message_ = message_stage::none;
+  };
+  class ping_stage {
+   public:
+    // The ping was not sent yet; maybe because the receive() that should send it was given up.
+    bool is_due() const noexcept { return stage_ == stage::due; }
+    bool is_unanswered() const noexcept { return stage_ != stage::none; }
+    void ask() noexcept;
+    void note_sent() noexcept;
+    void note_answer() noexcept { stage_ = stage::none; }  // any bytes of the peer
+
+   private:
+    enum class stage : std::uint8_t { none, due, sent };
+    stage stage_ = stage::none;
+  };
+  class close_stage {
+   public:
+    bool is_sent() const noexcept { return stage_ == stage::sent || stage_ == stage::answered; }
+    // It ended not by the function, but by the peer's close, a breach of the protocol, or the stop
+    // of the server.
+    bool is_ended() const noexcept { return stage_ == stage::ended || stage_ == stage::answered; }
+    void begin_to_send() noexcept;
+    void fail_to_send() noexcept;
+    void end() noexcept {
+      if (stage_ == stage::open) stage_ = stage::ended;
+    }
+
+   private:
+    enum class stage : std::uint8_t { open, sent, ended, answered };
+    stage stage_ = stage::open;
+  };
   task<bool> more();  // receives bytes; false at the end
   task<bool> is_left_alone();
   task<> take_rest();
@@ -183,7 +235,6 @@ class websocket {
   task<> fail(int code);
   task<> say_failure();
   void closed(int code, std::string reason);
-  void ends() noexcept;
 
   transport& over_;
   const websocket_options options_;
@@ -194,28 +245,22 @@ class websocket {
   // The state of a receive() that was given up, for the next one.
   frame frame_;
   std::uint64_t frame_done_ = 0;  // bytes of its payload so far
-  bool in_frame_ = false;
   std::string message_, control_;
   std::optional<std::string> answer_;  // to a control frame; still to be sent
-  bool in_message_ = false, message_is_text_ = false;
+  arrival arrival_;
+  ping_stage ping_;
+  close_stage close_;
   bool message_is_deflated_ = false;
+  int message_code_ = 0;              // of its first frame: text or binary
   std::uint64_t deflated_bytes_ = 0;  // of the message's frames so far
-  bool is_whole_ = false;             // the message is complete, and was not returned yet
   // when bytes last arrived, a wait for them first began, or a ping was sent
   std::chrono::nanoseconds heard_{-1};
   paced_arrival next_;  // the next message or control frame
-  bool asked_ = false;  // a ping is not answered yet
-  // the ping was not sent yet, since the receive() that should send it was given up
-  bool ping_due_ = false;
-  bool close_sent_ = false;
   bool is_received_ = false;
   bool at_end_ = false;  // the peer has ended its half, and all its bytes were taken
   // set while no receive() is under way, and while nothing reads bytes ahead of a receive(); null
   // unless the peer has ended its half
   std::optional<event> unreceived_, untaken_;
-  // closed not by the function, but by the peer's close, a breach of the protocol, or the stop of
-  // the server
-  bool is_ended_ = false;
   int unsaid_ = 0;  // the code of the peer's breach, which must still be sent to the peer
   int close_code_ = 0;
   std::string close_reason_;

@@ -133,7 +133,7 @@ struct websocket_end {
   // True when the user's function threw because it sent after the peer's close, which the function
   // had not seen yet. That is not an error.
   static bool is_cause(const websocket& socket, const io_error& thrown) noexcept {
-    return socket.is_ended_ && thrown.code() == std::errc::broken_pipe;
+    return socket.close_.is_ended() && thrown.code() == std::errc::broken_pipe;
   }
   static bool is_unsaid(const websocket& socket) noexcept { return socket.unsaid_ != 0; }
   static task<> say(websocket& socket) { return socket.say_failure(); }
@@ -228,8 +228,6 @@ void websocket::closed(int code, std::string reason) {
   close_reason_ = std::move(reason);
 }
 
-void websocket::ends() noexcept { is_ended_ = is_ended_ || !close_sent_; }
-
 // A client masks its payload with bytes that cannot be predicted. Otherwise an attacker who chooses
 // the payload could make a proxy read a request in it.
 std::string websocket::frame_of(int first, std::string_view payload) const {
@@ -255,8 +253,8 @@ std::string websocket::frame_of(int first, std::string_view payload) const {
 }
 
 task<> websocket::send_frame(int code, std::string payload) {
-  if (close_sent_) throw io_error("send", "a WebSocket that is closed", EPIPE);
-  close_sent_ = code == close_frame;
+  if (close_.is_sent()) throw io_error("send", "a WebSocket that is closed", EPIPE);
+  if (code == close_frame) close_.begin_to_send();
   try {
     if (parts_ != nullptr) {
       co_await send_in_order(code, std::move(payload));
@@ -265,7 +263,7 @@ task<> websocket::send_frame(int code, std::string payload) {
       co_await over_.send_owned(std::move(bytes));
     }
   } catch (...) {
-    if (code == close_frame) close_sent_ = false;
+    if (code == close_frame) close_.fail_to_send();
     throw;
   }
 }
@@ -335,7 +333,7 @@ task<> websocket::close(int code, std::string reason) {
   }
   if (!is_utf8(reason))
     throw usage_error("troupe: http::websocket: the reason is not UTF-8; encode it");
-  if (close_sent_) co_return;
+  if (close_.is_sent()) co_return;
   std::string payload{static_cast<char>(code >> 8), static_cast<char>(code)};
   payload += reason;
   co_await send_frame(close_frame, std::move(payload));
@@ -344,7 +342,7 @@ task<> websocket::close(int code, std::string reason) {
 // The peer broke the protocol: it is told so, and nothing more of it is read.
 task<> websocket::fail(int code) {
   closed(code, "");
-  ends();
+  close_.end();
   unsaid_ = code;
   co_await say_failure();
 }
@@ -409,9 +407,9 @@ task<bool> websocket::more() {
   }
   for (;;) {
     const std::chrono::nanoseconds begun = now(), quiet = begun - heard_, patient = patience();
-    if (ping_due_ && !close_sent_ && quiet < options_.ping_after) {
+    if (ping_.is_due() && !close_.is_sent() && quiet < options_.ping_after) {
       co_await send_frame(ping, std::string());
-      ping_due_ = false;
+      ping_.note_sent();
     }
     bool is_quiet = false, is_over = false;
     std::size_t bytes = 0;
@@ -433,7 +431,7 @@ task<bool> websocket::more() {
     const bool given_up = co_await submissions::being_cancelled();
     if (bytes > 0) {
       next_.came(bytes);
-      asked_ = ping_due_ = false;
+      ping_.note_answer();
       heard_ = now();
       input_.append(buffer.data(), bytes);
       over_.retains(kept_bytes());
@@ -448,16 +446,16 @@ task<bool> websocket::more() {
     }
     if (is_quiet && now() - heard_ < options_.ping_after) continue;
     if (is_over) {
-      ends();
+      close_.end();
       co_await close(1001);  // the server stops
       closed(1001, "");
       co_return false;
     }
-    if (!is_quiet || asked_ || close_sent_) {
+    if (!is_quiet || ping_.is_unanswered() || close_.is_sent()) {
       closed(1006, "");
       co_return false;
     }
-    asked_ = ping_due_ = true;
+    ping_.ask();
     heard_ = now();
   }
 }
@@ -504,9 +502,9 @@ task<> websocket::take_rest() {
 
 // Whether a whole frame of a message waits to be received.
 bool websocket::has_message() const noexcept {
-  if (is_whole_) return true;
-  bool is_data = in_frame_ && frame_.code < close_frame;
-  std::uint64_t left = in_frame_ ? frame_.bytes - frame_done_ : 0;
+  if (arrival_.is_whole()) return true;
+  bool is_data = arrival_.is_in_frame_of_message();
+  std::uint64_t left = arrival_.is_in_frame() ? frame_.bytes - frame_done_ : 0;
   for (std::size_t at = at_;;) {
     if (input_.size() - at < left) return false;
     at += static_cast<std::size_t>(left);
@@ -540,8 +538,8 @@ int websocket::breach_of(unsigned first, unsigned second) const noexcept {
   const bool known = code <= binary || (code >= close_frame && code <= pong);
   const unsigned length = second & 0x7F;
   const bool is_last = (first & last_frame) != 0;
-  const bool fits =
-      is_control ? is_last && length <= control_bytes_max : (code == continuation) == in_message_;
+  const bool fits = is_control ? is_last && length <= control_bytes_max
+                               : (code == continuation) == arrival_.is_in_message();
   // The first frame of a message says whether the message is compressed.
   const bool may_deflate = parts_ != nullptr && (code == text || code == binary);
   const unsigned reserved = may_deflate ? 0x30 : 0x70;
@@ -577,7 +575,7 @@ task<bool> websocket::read_frame() {
     co_await fail(1002);
     co_return false;
   }
-  const bool begins = !is_control && !in_message_;
+  const bool begins = !is_control && !arrival_.is_in_message();
   const bool is_deflated = begins ? (first & first_reserved_bit) != 0 : message_is_deflated_;
   // A compressed message may be longer than the inflated one, but not by much.
   const std::uint64_t before = begins ? 0 : is_deflated ? deflated_bytes_ : message_.size();
@@ -590,15 +588,14 @@ task<bool> websocket::read_frame() {
   at_ += 2 + width + mask_bytes;
   if (is_control) control_.clear();
   if (begins) {
-    message_is_text_ = head.code == text;
+    message_code_ = head.code;
     message_is_deflated_ = is_deflated;
     deflated_bytes_ = 0;
   }
   if (!is_control) deflated_bytes_ += head.bytes;
-  in_message_ = in_message_ || !is_control;
   frame_ = head;
   frame_done_ = 0;
-  in_frame_ = true;
+  arrival_.begin_frame(is_control);
   co_return true;
 }
 
@@ -623,7 +620,7 @@ int websocket::finish_message() {
     const inflate_result how = parts_->inflater.finish(message_, options_.message_bytes);
     if (how != inflate_result::whole) return how == inflate_result::too_large ? 1009 : 1007;
   }
-  return message_is_text_ && !is_utf8(message_) ? 1007 : 0;
+  return message_code_ == text && !is_utf8(message_) ? 1007 : 0;
 }
 
 task<bool> websocket::read_payload(std::string& to) {
@@ -652,14 +649,14 @@ task<bool> websocket::read_payload(std::string& to) {
     }
     if (!is_deflated) to += came;
   }
-  in_frame_ = false;
+  arrival_.end_frame();
   co_return true;
 }
 
 // Answers a ping, or a close, which ends the connection.
 task<> websocket::send_answer() {
   const bool ends = frame_.code == close_frame;
-  if (!close_sent_) {
+  if (!close_.is_sent()) {
     std::string payload = ends ? answer_->substr(0, 2) : *answer_;
     try {
       co_await send_frame(ends ? close_frame : pong, std::move(payload));
@@ -684,7 +681,7 @@ task<bool> websocket::take_control() {
       co_await fail(wrong ? 1002 : 1007);
       co_return false;
     }
-    ends();
+    close_.end();
   }
   answer_ = std::move(control_);
   co_return true;
@@ -705,16 +702,16 @@ task<std::optional<websocket_message>> websocket::receive() {
   over_.take_up();
   told.has_begun = true;
   check_kept();
-  if (!in_message_) {
+  if (!arrival_.is_in_message()) {
     message_.clear();
     if (message_.capacity() > kept_message_bytes) base::release(message_);
   }
-  while (close_code_ == 0 && !is_whole_) {
+  while (close_code_ == 0 && !arrival_.is_whole()) {
     if (answer_) {
       co_await send_answer();
       continue;
     }
-    if (!in_frame_) {
+    if (!arrival_.is_in_frame()) {
       const bool begun = co_await read_frame();
       if (!begun) break;
     }
@@ -722,7 +719,7 @@ task<std::optional<websocket_message>> websocket::receive() {
     const bool whole = co_await read_payload(is_control ? control_ : message_);
     if (!whole) break;
     if (is_control) {
-      if (!in_message_) begin_next();
+      if (!arrival_.is_in_message()) begin_next();
       const bool goes_on = co_await take_control();
       if (!goes_on) break;
       continue;
@@ -733,9 +730,9 @@ task<std::optional<websocket_message>> websocket::receive() {
       break;
     }
     begin_next();
-    is_whole_ = true;
+    arrival_.finish_message();
   }
-  if (!is_whole_) {
+  if (!arrival_.is_whole()) {
     if (unsaid_ != 0) co_await say_failure();
     co_return std::nullopt;
   }
@@ -744,9 +741,9 @@ task<std::optional<websocket_message>> websocket::receive() {
   co_await tasks::before_taking();
   const bool given_up = co_await submissions::being_cancelled();
   if (given_up) throw cancelled("troupe: http::websocket: the receive was given up");
-  in_message_ = is_whole_ = false;
+  arrival_.take_message();
   websocket_message came;
-  came.is_text = message_is_text_;
+  came.is_text = message_code_ == text;
   came.data = message_;
   told.is_read = true;
   co_return std::optional<websocket_message>(came);
