@@ -532,17 +532,16 @@ void conversation::watch_time() noexcept {
   }
   const bool is_idle = exchanges_.empty() && !is_sending && inside_since_ns_ == 0;
   if (is_idle && !goaway_.is_announced()) {
-    // order: relaxed  a hint for the sweep
-    on.idle_since_ns_.store(now_ns, std::memory_order_relaxed);
-    on.begin_wait(on.past_.answered_one ? phase::idle : phase::fresh, options.idle_time, now_ns);
+    on.clock_.begin_idle(on.past_.answered_one ? phase::idle : phase::fresh, options.idle_time,
+                         now_ns);
     return;
   }
   if (goaway_.is_announced() && exchanges_.empty())
     until = std::min(until, after(now_ns, drain_patience));
-  if (until == never_ns) return on.end_wait();
+  if (until == never_ns) return on.clock_.end_wait();
   phase waits_in = inside_since_ns_ != 0 ? phase::head : phase::busy;
   if (is_of_stream) waits_in = phase::streams;
-  on.begin_wait(waits_in, std::chrono::nanoseconds(until - now_ns), now_ns);
+  on.clock_.begin_wait(waits_in, std::chrono::nanoseconds(until - now_ns), now_ns);
 }
 
 void conversation::count_buffers() noexcept {

@@ -26,12 +26,6 @@
 namespace troupe::http {
 namespace {
 
-constexpr std::int64_t fresh_ns = 1'000'000'000;  // for the first request to come
-
-std::int64_t after(std::int64_t now_ns, time_span span) noexcept {
-  return span.after(std::chrono::nanoseconds(now_ns)).count();
-}
-
 parser_limits limits_of(const server_options& options) {
   parser_limits limits;
   limits.head_bytes = options.head_bytes;
@@ -53,8 +47,6 @@ connection::connection(std::shared_ptr<server_state> of, server_state::client_pe
       counted_(counted) {
   account_.open(server_->kept, counted_);
   request_.head_ = &parser_.head();
-  // order: relaxed  no other thread knows of this connection yet
-  expiry_ns_.store(never_ns, std::memory_order_relaxed);
   if (past_.why != ending::none) end(std::exchange(past_.why, ending::none));
 }
 
@@ -120,28 +112,16 @@ void connection::revive() {
   busy_stop_ = std::stop_source();
 }
 
-std::int64_t connection::expiry_ns() const noexcept {
-  return expiry_ns_.load(std::memory_order_relaxed);  // order: relaxed  a time; publishes nothing
-}
-std::int64_t connection::idle_since_ns() const noexcept {
-  // order: relaxed  a time; publishes nothing
-  return idle_since_ns_.load(std::memory_order_relaxed);
-}
 std::int64_t connection::parking_ns() const noexcept {
-  const phase now_in = phase_now();
+  const phase now_in = clock_.phase_now();
   if (now_in != phase::idle && now_in != phase::fresh) return never_ns;
   // order: relaxed  the mutex orders it
-  return ending_.load(std::memory_order_relaxed) == ending::none ? idle_since_ns() + soon_ns
+  return ending_.load(std::memory_order_relaxed) == ending::none ? clock_.idle_since_ns() + soon_ns
                                                                  : never_ns;
 }
-bool connection::is_idle(phase at, std::int64_t since_ns, std::int64_t now_ns) noexcept {
-  const bool is_fresh = at == phase::fresh || at == phase::handshake || at == phase::in_line;
-  return at == phase::idle || at == phase::lingering || (is_fresh && now_ns - since_ns >= fresh_ns);
-}
-
 std::int64_t connection::unnamed_since_ns() const noexcept {
-  if (counted_.has_share || speaks_h2_ || phase_now() != phase::head) return never_ns;
-  return expiry_ns() - server_->options.head_time.count();
+  if (counted_.has_share || speaks_h2_ || clock_.phase_now() != phase::head) return never_ns;
+  return clock_.expiry_ns() - server_->options.head_time.count();
 }
 
 bool connection::may_park() const noexcept {
@@ -158,42 +138,11 @@ bool connection::stay() {
   return true;
 }
 
-void connection::begin_wait(phase now_in, std::chrono::nanoseconds span,
-                            std::int64_t now_ns) noexcept {
-  // order: relaxed  a hint for the sweep
-  phase_.store(now_in, std::memory_order_relaxed);
-  expiry_ns_.store(after(now_ns, span), std::memory_order_relaxed);  // order: relaxed  the same
-}
-
-void connection::begin_lingering(std::int64_t now_ns) noexcept {
-  // order: relaxed  a hint for who sheds
-  idle_since_ns_.store(now_ns, std::memory_order_relaxed);
-  begin_wait(phase::lingering, std::chrono::nanoseconds::max(), now_ns);
-}
-
-void connection::end_wait() noexcept {
-  expiry_ns_.store(never_ns, std::memory_order_relaxed);  // order: relaxed  a hint for the sweep
-  phase_.store(phase::busy, std::memory_order_relaxed);   // order: relaxed  the same
-}
-
 void connection::wait_for_head(std::int64_t now_ns) noexcept {
-  if (input_.empty()) {
-    head_expiry_ns_ = 0;
-    // order: relaxed  a hint for the sweep
-    idle_since_ns_.store(now_ns, std::memory_order_relaxed);
-    begin_wait(past_.answered_one ? phase::idle : phase::fresh, server_->options.idle_time, now_ns);
-    return;
-  }
-  if (head_expiry_ns_ == 0) head_expiry_ns_ = after(now_ns, server_->options.head_time);
-  begin_wait(phase::head, std::chrono::nanoseconds(head_expiry_ns_ - now_ns), now_ns);
-}
-
-// A connection in its handshake is treated like one whose peer has sent nothing yet: the server may
-// end it when the server stops, or to make room for another connection.
-void connection::wait_for_handshake(phase at, std::int64_t now_ns) noexcept {
-  idle_since_ns_.store(now_ns, std::memory_order_relaxed);  // order: relaxed  a hint for who sheds
-  // The handshake has a timeout of its own, which counts as such; the sweep would only end it.
-  begin_wait(at, std::chrono::nanoseconds::max(), now_ns);
+  const server_options& options = server_->options;
+  if (!input_.empty()) return clock_.wait_for_head(options.head_time, now_ns);
+  clock_.end_head();
+  clock_.begin_idle(past_.answered_one ? phase::idle : phase::fresh, options.idle_time, now_ns);
 }
 
 void connection::count_buffers() noexcept {
@@ -271,7 +220,7 @@ bool connection::take_head() {
   const message_head& head = parser_.head();
   TROUPE_INVARIANT(!closing_.is_due(), "L1");
   serving_.begin();
-  head_expiry_ns_ = 0;
+  clock_.end_head();
   body_ = paced_arrival();
   piece_ = {};
   silent_ = head.method == method::head;
@@ -406,7 +355,7 @@ void connection::peer_ended() {
 // ---- requests that wait ----
 
 task<bool> connection::serve() {
-  end_wait();
+  clock_.end_wait();
   std::exception_ptr thrown;
   bool is_answered = false, is_cancelled = false;
   const bool collects = serving_.collects();
@@ -565,7 +514,7 @@ task<> connection::await_body() {
     input_.use(input_.view().size());
   }
   const std::chrono::nanoseconds begun = now();
-  begin_wait(phase::busy, body_.patience(message_pace()), begun.count());
+  clock_.begin_wait(phase::busy, body_.patience(message_pace()), begun.count());
   const std::span<char> room = body_in_->room(4096);
   count_buffers();
   bool is_over = false;
@@ -577,7 +526,7 @@ task<> connection::await_body() {
   } catch (const error& failed) {  // a client that resets its connection has gone like another
     if (failed.judged().fault != verdict::party::peer) throw;
   }
-  end_wait();
+  clock_.end_wait();
   body_.waited(now() - begun);
   if (is_over) {
     // order: acquire  pairs with connection::end/release
@@ -839,7 +788,7 @@ task<> connection::talk(response& with) {
   co_await flush();
   // undoes the end of a sweep that saw it idle a moment ago and wants to park it
   server_->unpark(*this);
-  phase_.store(phase::upgraded, std::memory_order_relaxed);  // order: relaxed  a hint for the sweep
+  clock_.enter(phase::upgraded);
   task<> talking = talk_over(with, std::move(said.terms));
   co_await std::move(talking);
 }

@@ -5,8 +5,8 @@
 // long as no request has to wait, puts the answers of handlers that do not wait into the output,
 // and returns what its caller is to do next.
 //
-// Threads: the connection's own task. Any thread that holds the server's mutex may also read
-// `expiry_ns_` and `phase_`, and call end().
+// Threads: the connection's own task. Any thread that holds the server's mutex may also read the
+// clock, and call end().
 #pragma once
 
 #include <atomic>
@@ -24,6 +24,7 @@
 #include "http/h1/output.hpp"
 #include "http/server/calls/call_end.hpp"
 #include "http/server/calls/closing.hpp"
+#include "http/server/calls/connection_clock.hpp"
 #include "http/server/calls/gone_watch.hpp"
 #include "http/server/calls/request_progress.hpp"
 #include "http/server/calls/serving.hpp"
@@ -54,20 +55,7 @@ class connection : public transport, protected handling {
              const connection_past& was = {});
   connection(const connection&) = delete;
 
-  // `in_line`: waits for the turn of its client to make a handshake. `handshake`: that of TLS.
-  // `fresh`: idle, and no request has come yet. `streams`: busy, and what may be late is a stream
-  // of HTTP/2. `lingering`: it was answered, and its client may still send.
-  enum class phase : std::uint8_t {
-    in_line,
-    handshake,
-    fresh,
-    idle,
-    head,
-    busy,
-    streams,
-    upgraded,
-    lingering
-  };
+  using phase = connection_clock::phase;
   using ending = connection_ending;
 
   // Caller: any thread that holds the server's mutex. The operation that the connection awaits ends
@@ -81,19 +69,13 @@ class connection : public transport, protected handling {
   // park. Returns false when the connection has been asked to end in the meantime.
   bool stay();
   bool may_park() const noexcept;
-  std::int64_t expiry_ns() const noexcept;
-  std::int64_t idle_since_ns() const noexcept;
+  const connection_clock& clock() const noexcept { return clock_; }
   // Since when a head has been coming, of HTTP/1.1, on a connection that counts for no client;
   // never_ns if none is.
   std::int64_t unnamed_since_ns() const noexcept;
   // The time when the connection is to be parked if no bytes come before; never_ns if it must not
   // park.
   std::int64_t parking_ns() const noexcept;
-  // order: relaxed  a hint: the connection may be asked to end at the moment when a request comes
-  phase phase_now() const noexcept { return phase_.load(std::memory_order_relaxed); }
-  // Whether the server may end this connection to make room for another one: it is idle, and if it
-  // is fresh, or before the end of its handshake, it has been so for at least a second.
-  static bool is_idle(phase at, std::int64_t since_ns, std::int64_t now_ns) noexcept;
   // The connection speaks HTTP/2 from its beginning, when it is not in the server's list yet.
   void note_h2() noexcept { speaks_h2_ = true; }
   // Call it in a turn, with the server's mutex held: nothing more comes or goes, whatever the
@@ -124,14 +106,8 @@ class connection : public transport, protected handling {
     return why != ending::none && why != ending::parking && why != ending::draining;
   }
 
-  // begin_wait: the operation that is awaited next has at most `span` of time. end_wait: the time
-  // is no longer limited.
-  void begin_wait(phase now_in, std::chrono::nanoseconds span, std::int64_t now_ns) noexcept;
-  void end_wait() noexcept;
-  void begin_lingering(std::int64_t now_ns) noexcept;
+  // For the next request: idle until its first byte has come.
   void wait_for_head(std::int64_t now_ns) noexcept;
-  // `at`: in_line or handshake.
-  void wait_for_handshake(phase at, std::int64_t now_ns) noexcept;
   void refuse(fault why);
   void refuse_request(fault why);
   void refuse_for_now();
@@ -195,9 +171,8 @@ class connection : public transport, protected handling {
   // Its end would be the end of the answer's body, which is not whole: it is reset instead.
   std::atomic<bool> resets_{false};
   call_end* call_ = nullptr;  // of the WebSocket that is talked over
-  std::atomic<phase> phase_{phase::busy};
+  connection_clock clock_;
   std::atomic<ending> ending_{ending::none};
-  std::int64_t head_expiry_ns_ = 0;  // when the head being read is late; 0: none has begun
 
  private:
   friend struct server_state;
@@ -273,7 +248,6 @@ class connection : public transport, protected handling {
   std::size_t queued_bytes_ = 0;                   // that wait for their turn to be sent
   std::size_t files_ = 0;                          // that are being sent
 
-  std::atomic<std::int64_t> expiry_ns_{0}, idle_since_ns_{0};
   base::list_link<connection> link_;  // in the server's list
   int fd_ = -1;                       // negative while the connection is not in that list
   bool speaks_h2_ = false;  // written by the connection's own thread before it is in the list, and

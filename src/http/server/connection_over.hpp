@@ -72,13 +72,13 @@ class connection_over final : public connection {
     if constexpr (is_secure) {
       if (!past_.was_parked) {
         if (!stream_.try_turn()) {
-          wait_for_handshake(phase::in_line, now().count());
+          wait_for_handshake(phase::in_line);
           const bool has_turn = co_await stream_.wait_for_turn(*server_, idle_stop_.get_token());
           if (!has_turn) co_return;
         }
-        wait_for_handshake(phase::handshake, now().count());
+        wait_for_handshake(phase::handshake);
         const bool is_done = co_await stream_.begin(*server_, idle_stop_.get_token());
-        end_wait();
+        clock_.end_wait();
         if (!is_done) co_return;
         if (stream_.alpn() == "h2" && h2::is_on(server_->options)) begin_secure_h2();
       }
@@ -100,7 +100,7 @@ class connection_over final : public connection {
         if (!left.empty() && !is_ended()) left.remove_prefix(io::at_once::write(stream_, left));
       }
       while (!left.empty()) {
-        begin_wait(phase::busy, server_->options.write_time, now().count());
+        clock_.begin_wait(phase::busy, server_->options.write_time, now().count());
         const std::size_t sent = co_await stream_.write(left).stop(busy_stop_.get_token());
         left.remove_prefix(sent);
       }
@@ -139,7 +139,7 @@ class connection_over final : public connection {
       }
       // order: acquire  pairs with connection::end/release
       if (is_over && ending_.load(std::memory_order_acquire) == ending::parking) {
-        if (park(idle_since_ns())) co_return;
+        if (park(clock_.idle_since_ns())) co_return;
         if (server_->unpark(*this)) continue;
       }
       if (is_over) bytes = co_await finish_ended_read(is_idle);
@@ -150,7 +150,7 @@ class connection_over final : public connection {
         break;
       }
       if (is_idle && is_slow()) ++past_.pace;
-      end_wait();
+      clock_.end_wait();
     }
     co_await end_stream();
   }
@@ -214,8 +214,7 @@ class connection_over final : public connection {
   }
 
   task<std::size_t> receive(std::span<char> to, std::chrono::nanoseconds at_most) override {
-    // order: relaxed  our own thread writes it
-    const bool upgraded = phase_.load(std::memory_order_relaxed) == phase::upgraded;
+    const bool upgraded = clock_.phase_now() == phase::upgraded;
     std::stop_token token = upgraded ? idle_stop_.get_token() : busy_stop_.get_token();
     // A function that receives learns of the server's stop by that.
     if (call_ != nullptr) call_->leave_server();
@@ -243,18 +242,18 @@ class connection_over final : public connection {
   task<> send(std::string_view bytes) override {
     check_whole();
     for (bool in_part = false; !bytes.empty(); in_part = true) {
-      begin_wait(phase::busy, server_->options.write_time, now().count());
+      clock_.begin_wait(phase::busy, server_->options.write_time, now().count());
       std::size_t sent = 0;
       try {
         sent = co_await stream_.write(bytes).stop(busy_stop_.get_token());
       } catch (...) {
-        end_wait();  // a write that was cancelled cannot be late
+        clock_.end_wait();  // a write that was cancelled cannot be late
         note_break(in_part || is_secure);
         throw;
       }
       bytes.remove_prefix(sent);
     }
-    end_wait();
+    clock_.end_wait();
   }
   // Sends in pieces, as send() does.
   task<std::uint64_t> send_file(const file& from, std::uint64_t offset,
@@ -265,9 +264,7 @@ class connection_over final : public connection {
           static_cast<std::size_t>(std::min<std::uint64_t>(bytes - sent, file_bytes_at_once));
       std::size_t went = 0;
       if constexpr (requires { stream_.send_file_some(from, offset, piece); }) {
-        // order: relaxed  our own thread writes it
-        begin_wait(phase_.load(std::memory_order_relaxed), server_->options.write_time,
-                   now().count());
+        clock_.begin_wait(clock_.phase_now(), server_->options.write_time, now().count());
         try {
           went = co_await stream_.send_file_some(from, offset + sent, piece)
                      .stop(busy_stop_.get_token());
@@ -291,7 +288,7 @@ class connection_over final : public connection {
       if (went == 0) break;
       sent += went;
     }
-    end_wait();
+    clock_.end_wait();
     co_return sent;
   }
   task<> send_owned(std::string bytes) override {
@@ -343,6 +340,13 @@ class connection_over final : public connection {
     h2_ = std::move(at_rest->talk);
     start_counting();
     return false;
+  }
+
+  // A connection in its handshake is treated like one whose peer has sent nothing yet: the server
+  // may end it when the server stops, or to make room for another connection.
+  void wait_for_handshake(phase at) noexcept {
+    // The handshake has a timeout of its own, which counts as such; the sweep would only end it.
+    clock_.begin_idle(at, std::chrono::nanoseconds::max(), now().count());
   }
 
   // ---- HTTP/2 ----
@@ -469,7 +473,7 @@ class connection_over final : public connection {
     const std::span<char> room = input_.room(linger_room);
     count_buffers();
     const std::chrono::nanoseconds begun = now();
-    begin_lingering(begun.count());
+    clock_.begin_idle(phase::lingering, std::chrono::nanoseconds::max(), begun.count());
     paced_arrival came;
     const slowest_pace pace = message_pace();
     while (came.bytes() < most.bytes) {
@@ -484,7 +488,7 @@ class connection_over final : public connection {
       came.waited(now() - before);
       came.came(bytes);
     }
-    end_wait();
+    clock_.end_wait();
   }
   task<> end_writing() {
     try {

@@ -263,8 +263,9 @@ void server_state::for_each(List& list, Look look) const {
 // In no task: the thread that asks has no time of the runtime's.
 std::size_t server_state::count_idle() const {
   std::size_t idle = 0;
-  for_each(live_,
-           [&](const connection& live) { idle += live.phase_now() == connection::phase::idle; });
+  for_each(live_, [&](const connection& live) {
+    idle += live.clock().phase_now() == connection::phase::idle;
+  });
   for_each(parked_, [&](const parked& resting) {
     idle += resting.past.why == connection_ending::none && resting.past.answered_one;
   });
@@ -274,13 +275,14 @@ std::size_t server_state::count_idle() const {
 void server_state::shed() {
   const std::int64_t now_ns = now().count();
   const auto live_since = [now_ns](const connection& live) {
-    const std::int64_t since_ns = live.idle_since_ns();
-    return connection::is_idle(live.phase_now(), since_ns, now_ns) ? since_ns : never_ns;
+    const std::int64_t since_ns = live.clock().idle_since_ns();
+    return connection_clock::is_idle(live.clock().phase_now(), since_ns, now_ns) ? since_ns
+                                                                                 : never_ns;
   };
   const auto parked_since = [now_ns](const parked& resting) {
     const auto at = resting.past.answered_one ? connection::phase::idle : connection::phase::fresh;
     const bool is_idle = resting.past.why == connection_ending::none &&
-                         connection::is_idle(at, resting.since_ns, now_ns);
+                         connection_clock::is_idle(at, resting.since_ns, now_ns);
     return is_idle ? resting.since_ns : never_ns;
   };
   if (shed_oldest(live_since, parked_since)) return;
@@ -301,8 +303,9 @@ void server_state::shed_handshakes() {
   const std::int64_t now_ns = now().count();
   const auto live_since = [now_ns](const connection& live) {
     constexpr auto handshake = connection::phase::handshake;
-    const std::int64_t since_ns = live.idle_since_ns();
-    return live.phase_now() == handshake && connection::is_idle(handshake, since_ns, now_ns)
+    const std::int64_t since_ns = live.clock().idle_since_ns();
+    return live.clock().phase_now() == handshake &&
+                   connection_clock::is_idle(handshake, since_ns, now_ns)
                ? since_ns
                : never_ns;
   };
@@ -400,10 +403,10 @@ void server_state::stop() {
 }
 
 std::int64_t server_state::end_if_late(connection& live, std::int64_t now_ns) noexcept {
-  const std::int64_t expiry = live.expiry_ns(), parking = live.parking_ns();
+  const std::int64_t expiry = live.clock().expiry_ns(), parking = live.parking_ns();
   if (expiry <= now_ns) {
-    live.end(live.phase_now() == connection::phase::streams ? connection_ending::late_stream
-                                                            : connection_ending::late);
+    live.end(live.clock().phase_now() == connection::phase::streams ? connection_ending::late_stream
+                                                                    : connection_ending::late);
   } else if (parking <= now_ns) {
     live.end(connection_ending::parking);
   } else {

@@ -13,7 +13,6 @@
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
-#include <limits>
 #include <memory>
 #include <mutex>
 #include <stop_token>
@@ -46,8 +45,6 @@ class stream;
 namespace troupe::http {
 
 class connection;
-
-inline constexpr std::int64_t never_ns = std::numeric_limits<std::int64_t>::max();
 
 // From this number of connections in a server on, they read and write in memory that they share: a
 // request lies where the last one lay, and a connection that waits has no buffer. With fewer
