@@ -224,8 +224,7 @@ task<> conversation::take(task_scope& branches, std::string_view bytes) {
 // The read was ended. Returns false when the connection is to end.
 bool conversation::ask_why() {
   if (broken_ || session_->is_over()) return false;
-  // order: acquire  pairs with connection::end/release
-  const ending why = on_->ending_.load(std::memory_order_acquire);
+  const ending why = on_->requested_.why();
   switch (why) {
     case ending::parking:
       if (exchanges_.empty() && !is_busy()) {
@@ -292,7 +291,7 @@ task<> conversation::await_exchanges() {
     if (exchanges_.empty()) break;
     bool is_over = false;
     try {
-      co_await all_done_.wait().stop(on_->busy_stop_.get_token());
+      co_await all_done_.wait().stop(on_->requested_.busy_token());
     } catch (const cancelled&) {
       is_over = true;
     }
@@ -360,7 +359,7 @@ task<> conversation::write_all() {
     watch_time();
     count_buffers();
     // The reader waits for bytes that nobody will send.
-    if (session_->is_over()) on_->busy_stop_.request_stop(), on_->idle_stop_.request_stop();
+    if (session_->is_over()) on_->requested_.stop();
   }
 }
 
@@ -382,8 +381,7 @@ void conversation::break_off() noexcept {
   on_->health_.break_off();
   all_done_.set();
   for (auto& [stream, request] : exchanges_) request->closed();
-  on_->idle_stop_.request_stop();
-  on_->busy_stop_.request_stop();
+  on_->requested_.stop();
 }
 
 // No window will come any more.
@@ -458,8 +456,7 @@ void conversation::end_streams_soon() noexcept { server_.end_over_budget(*on_); 
 
 void conversation::keep_to_budget() {
   count_buffers();
-  // order: acquire  pairs with connection::end/release
-  if (on_->ending_.load(std::memory_order_acquire) != ending::over_budget) return;
+  if (on_->requested_.why() != ending::over_budget) return;
   server_.continue_in_budget(*on_);
   renewed_ = true;
   static_cast<void>(end_streams());  // at its end the session is over

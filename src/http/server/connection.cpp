@@ -79,63 +79,17 @@ connection::~connection() {
 // ---- what other threads ask ----
 
 void connection::end(ending why) noexcept {
-  // order: relaxed  the mutex orders them
-  if (why == ending::parking && ending_.load(std::memory_order_relaxed) != ending::none) return;
-  const bool is_for_streams =
-      why == ending::late_stream || (why == ending::over_budget && speaks_h2_);
-  // order: relaxed  the mutex orders it
-  const ending before = ending_.load(std::memory_order_relaxed);
-  if (why != ending::parking && before != why) server_->ended.count(why);
-  // What ends the connection anyway is not replaced by what ends streams of it.
-  if (is_for_streams && before != ending::none && before != ending::parking) return;
-  // order: release  read by the task that finds its operation cancelled; pairs with
-  // finish_ended_read/acquire and await_body/acquire
-  ending_.store(why, std::memory_order_release);
-  idle_stop_.request_stop();
-  if (why != ending::draining && why != ending::parking && !is_for_streams)
-    busy_stop_.request_stop();
-}
-
-void connection::renew() {
-  // order: relaxed  the mutex orders both
-  const ending why = ending_.load(std::memory_order_relaxed);
-  if (why != ending::over_budget && why != ending::late_stream) return;
-  // order: relaxed  the same
-  ending_.store(ending::none, std::memory_order_relaxed);
-  idle_stop_ = std::stop_source();
-}
-
-// Called on the connection's own thread, when the operation that was asked to end has ended.
-void connection::revive() {
-  // order: relaxed  the mutex orders both
-  if (ending_.load(std::memory_order_relaxed) == ending::aborted) return;
-  busy_stop_ = std::stop_source();
+  if (requested_.request(why, speaks_h2_)) server_->ended.count(why);
 }
 
 std::int64_t connection::parking_ns() const noexcept {
   const phase now_in = clock_.phase_now();
   if (now_in != phase::idle && now_in != phase::fresh) return never_ns;
-  // order: relaxed  the mutex orders it
-  return ending_.load(std::memory_order_relaxed) == ending::none ? clock_.idle_since_ns() + soon_ns
-                                                                 : never_ns;
+  return requested_.is_requested() ? never_ns : clock_.idle_since_ns() + soon_ns;
 }
 std::int64_t connection::unnamed_since_ns() const noexcept {
   if (counted_.has_share || speaks_h2_ || clock_.phase_now() != phase::head) return never_ns;
   return clock_.expiry_ns() - server_->options.head_time.count();
-}
-
-bool connection::may_park() const noexcept {
-  // order: relaxed  the mutex orders it
-  const ending why = ending_.load(std::memory_order_relaxed);
-  return why == ending::none || why == ending::parking;
-}
-
-bool connection::stay() {
-  if (!may_park()) return false;
-  // order: relaxed  written on our own thread, and the mutex orders it
-  ending_.store(ending::none, std::memory_order_relaxed);
-  idle_stop_ = std::stop_source();
-  return true;
 }
 
 void connection::wait_for_head(std::int64_t now_ns) noexcept {
@@ -529,8 +483,7 @@ task<> connection::await_body() {
   clock_.end_wait();
   body_.waited(now() - begun);
   if (is_over) {
-    // order: acquire  pairs with connection::end/release
-    const ending why = ending_.load(std::memory_order_acquire);
+    const ending why = requested_.why();
     if (why != ending::late && why != ending::over_budget)
       throw cancelled("troupe: http: the connection is ended");
     health_.mend();

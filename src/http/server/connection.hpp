@@ -27,6 +27,7 @@
 #include "http/server/calls/connection_clock.hpp"
 #include "http/server/calls/gone_watch.hpp"
 #include "http/server/calls/request_progress.hpp"
+#include "http/server/calls/requested_end.hpp"
 #include "http/server/calls/serving.hpp"
 #include "http/server/calls/wire_health.hpp"
 #include "http/server/handling.hpp"
@@ -61,14 +62,6 @@ class connection : public transport, protected handling {
   // Caller: any thread that holds the server's mutex. The operation that the connection awaits ends
   // as cancelled.
   void end(ending why) noexcept;
-  void revive();
-  // Caller: holds the server's mutex. The connection was asked to end streams only, and may wait
-  // again.
-  void renew();
-  // Caller: holds the server's mutex, after end(parking). The connection continues and does not
-  // park. Returns false when the connection has been asked to end in the meantime.
-  bool stay();
-  bool may_park() const noexcept;
   const connection_clock& clock() const noexcept { return clock_; }
   // Since when a head has been coming, of HTTP/1.1, on a connection that counts for no client;
   // never_ns if none is.
@@ -98,13 +91,6 @@ class connection : public transport, protected handling {
   task<bool> serve();
   // Call it when the peer has ended its half of the connection.
   void peer_ended();
-
-  // True when nothing more is to be sent, or only what an operation that waits lets through.
-  bool is_ended() const noexcept {
-    // order: relaxed  an end that is requested at this moment takes effect at the next wait
-    const ending why = ending_.load(std::memory_order_relaxed);
-    return why != ending::none && why != ending::parking && why != ending::draining;
-  }
 
   // For the next request: idle until its first byte has come.
   void wait_for_head(std::int64_t now_ns) noexcept;
@@ -162,7 +148,7 @@ class connection : public transport, protected handling {
 
   const std::shared_ptr<server_state> server_;
   connection_past past_;
-  std::stop_source idle_stop_, busy_stop_;
+  requested_end requested_;
   input input_;
   output out_;
   closing closing_;
@@ -172,7 +158,6 @@ class connection : public transport, protected handling {
   std::atomic<bool> resets_{false};
   call_end* call_ = nullptr;  // of the WebSocket that is talked over
   connection_clock clock_;
-  std::atomic<ending> ending_{ending::none};
 
  private:
   friend struct server_state;

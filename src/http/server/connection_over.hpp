@@ -73,11 +73,11 @@ class connection_over final : public connection {
       if (!past_.was_parked) {
         if (!stream_.try_turn()) {
           wait_for_handshake(phase::in_line);
-          const bool has_turn = co_await stream_.wait_for_turn(*server_, idle_stop_.get_token());
+          const bool has_turn = co_await stream_.wait_for_turn(*server_, requested_.idle_token());
           if (!has_turn) co_return;
         }
         wait_for_handshake(phase::handshake);
-        const bool is_done = co_await stream_.begin(*server_, idle_stop_.get_token());
+        const bool is_done = co_await stream_.begin(*server_, requested_.idle_token());
         clock_.end_wait();
         if (!is_done) co_return;
         if (stream_.alpn() == "h2" && h2::is_on(server_->options)) begin_secure_h2();
@@ -97,11 +97,12 @@ class connection_over final : public connection {
       }
       std::string_view left = out_.view();
       if constexpr (std::derived_from<Stream, troupe::stream>) {
-        if (!left.empty() && !is_ended()) left.remove_prefix(io::at_once::write(stream_, left));
+        if (!left.empty() && !requested_.ends_writing())
+          left.remove_prefix(io::at_once::write(stream_, left));
       }
       while (!left.empty()) {
         clock_.begin_wait(phase::busy, server_->options.write_time, now().count());
-        const std::size_t sent = co_await stream_.write(left).stop(busy_stop_.get_token());
+        const std::size_t sent = co_await stream_.write(left).stop(requested_.busy_token());
         left.remove_prefix(sent);
       }
       out_.clear();
@@ -118,7 +119,7 @@ class connection_over final : public connection {
       }
       count_buffers();
       give_memory_back();
-      std::stop_token token = is_idle ? idle_stop_.get_token() : busy_stop_.get_token();
+      std::stop_token token = is_idle ? requested_.idle_token() : requested_.busy_token();
       bool is_over = false;
       std::size_t bytes = 0;
       try {
@@ -137,8 +138,7 @@ class connection_over final : public connection {
       } catch (const cancelled&) {
         is_over = true;
       }
-      // order: acquire  pairs with connection::end/release
-      if (is_over && ending_.load(std::memory_order_acquire) == ending::parking) {
+      if (is_over && requested_.why() == ending::parking) {
         if (park(clock_.idle_since_ns())) co_return;
         if (server_->unpark(*this)) continue;
       }
@@ -215,7 +215,7 @@ class connection_over final : public connection {
 
   task<std::size_t> receive(std::span<char> to, std::chrono::nanoseconds at_most) override {
     const bool upgraded = clock_.phase_now() == phase::upgraded;
-    std::stop_token token = upgraded ? idle_stop_.get_token() : busy_stop_.get_token();
+    std::stop_token token = upgraded ? requested_.idle_token() : requested_.busy_token();
     // A function that receives learns of the server's stop by that.
     if (call_ != nullptr) call_->leave_server();
     std::size_t bytes = 0;
@@ -225,8 +225,7 @@ class connection_over final : public connection {
       throw;
     } catch (const cancelled&) {
       // At a stop the connection still serves the last words of the conversation.
-      // order: acquire  pairs with connection::end/release
-      if (!upgraded || ending_.load(std::memory_order_acquire) != ending::draining) note_break();
+      if (!upgraded || requested_.why() != ending::draining) note_break();
       throw;
     } catch (...) {
       note_break();
@@ -245,7 +244,7 @@ class connection_over final : public connection {
       clock_.begin_wait(phase::busy, server_->options.write_time, now().count());
       std::size_t sent = 0;
       try {
-        sent = co_await stream_.write(bytes).stop(busy_stop_.get_token());
+        sent = co_await stream_.write(bytes).stop(requested_.busy_token());
       } catch (...) {
         clock_.end_wait();  // a write that was cancelled cannot be late
         note_break(in_part || is_secure);
@@ -267,7 +266,7 @@ class connection_over final : public connection {
         clock_.begin_wait(clock_.phase_now(), server_->options.write_time, now().count());
         try {
           went = co_await stream_.send_file_some(from, offset + sent, piece)
-                     .stop(busy_stop_.get_token());
+                     .stop(requested_.busy_token());
         } catch (const io_error& e) {
           // An error of the file is the handler's, as in the other branch, where the file is read
           // here.
@@ -302,7 +301,7 @@ class connection_over final : public connection {
       try {
         sent = co_await stream_.write(left)
                    .timeout(server_->options.write_time)
-                   .stop(busy_stop_.get_token());
+                   .stop(requested_.busy_token());
       } catch (...) {
         note_break(in_part);
         throw;
@@ -387,11 +386,11 @@ class connection_over final : public connection {
     co_await end_stream();
   }
   task<std::size_t> read_wire(std::span<char> to, bool patient) override {
-    std::stop_token token = patient ? busy_stop_.get_token() : idle_stop_.get_token();
+    std::stop_token token = patient ? requested_.busy_token() : requested_.idle_token();
     co_return co_await stream_.read(to).stop(std::move(token));
   }
   task<std::size_t> write_wire(std::string_view bytes) override {
-    co_return co_await stream_.write(bytes).stop(busy_stop_.get_token());
+    co_return co_await stream_.write(bytes).stop(requested_.busy_token());
   }
   std::size_t write_wire_at_once(std::string_view bytes) noexcept override {
     if constexpr (std::derived_from<Stream, troupe::stream>) {
@@ -408,8 +407,7 @@ class connection_over final : public connection {
     try {
       throw;
     } catch (const cancelled&) {
-      // order: acquire  pairs with connection::end/release
-      const ending why = ending_.load(std::memory_order_acquire);
+      const ending why = requested_.why();
       if (why != ending::none && why != ending::parking) health_.break_off();
       if (in_part) {
         health_.cut_off();
@@ -434,8 +432,7 @@ class connection_over final : public connection {
 
   // After a read that was ended: prepares an answer, or takes the bytes that came nevertheless.
   task<std::size_t> finish_ended_read(bool is_idle) {
-    // order: acquire  pairs with connection::end/release
-    const ending why = ending_.load(std::memory_order_acquire);
+    const ending why = requested_.why();
     if (!is_idle && (why == ending::late || why == ending::over_budget)) {
       server_->revive(*this);
       refuse(why == ending::late ? fault::too_slow : fault::over_budget);
@@ -481,7 +478,7 @@ class connection_over final : public connection {
       const std::chrono::nanoseconds span = std::min({left, linger_silence, came.patience(pace)});
       std::size_t bytes = 0;
       try {
-        bytes = co_await stream_.read(room).timeout(span).stop(busy_stop_.get_token());
+        bytes = co_await stream_.read(room).timeout(span).stop(requested_.busy_token());
       } catch (const error&) {
       }
       if (bytes == 0) break;

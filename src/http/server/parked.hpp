@@ -22,6 +22,7 @@
 #include <memory>
 #include <utility>
 
+#include "http/server/calls/requested_end.hpp"
 #include "io/suspensions/arrival.hpp"
 #include "troupe/base/intrusive_list.hpp"
 #include "troupe/memory/block_pool.hpp"
@@ -29,22 +30,6 @@
 namespace troupe::http {
 
 struct server_state;
-
-// Why a connection is asked to end. `draining` ends connections that are idle or talk another
-// protocol; the others finish their request first. With HTTP/2 `over_budget` and `late_stream` end
-// streams only.
-enum class connection_ending : std::uint8_t {
-  none,
-  parking,
-  late,
-  late_stream,
-  shed,
-  over_budget,
-  aborted,
-  draining
-};
-inline constexpr auto connection_endings = static_cast<connection_ending>(
-    static_cast<std::uint8_t>(connection_ending::draining) + 1);  // how many there are
 
 // The history of a connection, which is kept while it is parked.
 struct connection_past {

@@ -143,7 +143,7 @@ void server_state::end_over_budget(connection& live) noexcept {
 
 void server_state::continue_in_budget(connection& live) noexcept {
   const auto held = lock();
-  live.renew();
+  live.requested_.renew();
 }
 
 void server_state::dismiss(client_peer* counted) noexcept {
@@ -356,7 +356,7 @@ void server_state::end_all() noexcept {
 
 void server_state::revive(connection& live) {
   const auto held = lock();
-  live.revive();
+  live.requested_.revive();
 }
 
 void server_state::drain(std::chrono::nanoseconds idle_time) {
@@ -384,9 +384,8 @@ std::chrono::nanoseconds server_state::idle_time() const {
 void server_state::speaks_h2(connection& live) {
   const auto held = lock();
   live.speaks_h2_ = true;
-  // order: relaxed  the mutex orders it
-  const bool is_asked = live.ending_.load(std::memory_order_relaxed) != connection_ending::none;
-  if (stopping.stop_requested() && !is_asked) live.end(connection_ending::draining);
+  if (stopping.stop_requested() && !live.requested_.is_requested())
+    live.end(connection_ending::draining);
 }
 
 void server_state::stop() {
@@ -484,7 +483,7 @@ bool server_state::park(connection& live, parked& as, stream& of) {
   for (;;) {
     {
       const auto held = lock();
-      const bool may = parks_ && live.may_park();
+      const bool may = parks_ && live.requested_.may_park();
       if (waking_) {
         if (may) {
           link(as);
@@ -516,7 +515,7 @@ bool server_state::park(connection& live, parked& as, stream& of) {
 
 bool server_state::unpark(connection& live) {
   const auto held = lock();
-  return live.stay();
+  return live.requested_.stay();
 }
 
 // `one` may be freed as soon as the mutex is released, and perhaps the server, too.
