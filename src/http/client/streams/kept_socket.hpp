@@ -14,6 +14,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <memory>
 #include <mutex>
 #include <new>
@@ -48,7 +49,7 @@ class kept_socket final : private kept_holder {
   }
   // So many bytes are kept now. Without memory for the account they are not counted.
   void count(std::size_t bytes) noexcept {
-    if (is_freed_) return;
+    if (use_ == use::freed) return;
     try {
       kept_.count(
           core_->kept, [this] { return origin_; }, bytes);
@@ -63,12 +64,13 @@ class kept_socket final : private kept_holder {
   }
   void lay_down() noexcept {
     const std::lock_guard lock(mutex_);
-    is_at_rest_ = true;
+    if (use_ == use::by_task) use_ = use::at_rest;
     free_if_ended();
   }
   bool take_up() noexcept {
     const std::lock_guard lock(mutex_);
-    const bool was_at_rest = std::exchange(is_at_rest_, false);
+    const bool was_at_rest = use_ == use::at_rest;
+    if (was_at_rest) use_ = use::by_task;
     return was_at_rest;
   }
   bool is_ended() const noexcept { return is_over_ || kept_.was_ended(); }
@@ -84,6 +86,9 @@ class kept_socket final : private kept_holder {
   }
 
  private:
+  // Of the bytes.
+  enum class use : std::uint8_t { by_task, at_rest, freed };
+
   static void note_end(void* self) noexcept {
     static_cast<kept_socket*>(self)->core_->holders.note_end();
   }
@@ -93,8 +98,8 @@ class kept_socket final : private kept_holder {
   }
   // Under the mutex.
   void free_if_ended() noexcept {
-    if (!is_at_rest_ || is_freed_ || !is_ended()) return;
-    is_freed_ = true;
+    if (use_ != use::at_rest || !is_ended()) return;
+    use_ = use::freed;
     if (free_ != nullptr) free_(keeper_);
     kept_.end();
     on_end_(below_);
@@ -108,7 +113,8 @@ class kept_socket final : private kept_holder {
   std::mutex mutex_;
   transport::free_function free_ = nullptr;
   void* keeper_ = nullptr;
-  bool is_at_rest_ = false, is_freed_ = false, is_over_ = false;
+  use use_ = use::by_task;
+  bool is_over_ = false;
   bool is_listed_ = false;  // the task's
   kept_answer kept_{&note_end, this};
 };

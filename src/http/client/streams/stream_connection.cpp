@@ -67,7 +67,7 @@ bool stream_connection::is_over() const noexcept {
 // ---- events of the session, under the mutex ----
 
 void stream_connection::on_asked(std::int32_t stream) {
-  if (asked_stream* const exchange = find(stream)) exchange->asked = true;
+  if (asked_stream* const exchange = find(stream)) exchange->stage.note_sent();
 }
 
 void stream_connection::on_head(std::int32_t stream, h2::head_block&& head, bool ends) {
@@ -80,7 +80,7 @@ void stream_connection::on_head(std::int32_t stream, h2::head_block&& head, bool
     return;
   }
   exchange->head.emplace(std::move(head));
-  exchange->ended = exchange->ended || ends;
+  if (ends) exchange->stage.end_answer();
   exchange->news.set();
   count(*exchange);
 }
@@ -97,7 +97,7 @@ void stream_connection::on_end(std::int32_t stream, h2::head_block&& trailer) {
   asked_stream* const exchange = find(stream);
   if (exchange == nullptr) return;
   exchange->trailer.emplace(std::move(trailer));
-  exchange->ended = true;
+  exchange->stage.end_answer();
   exchange->news.set();
   count(*exchange);
 }
@@ -121,7 +121,7 @@ void stream_connection::on_closed(std::int32_t stream, h2::stream_end how, std::
     case h2::stream_end::malformed:
       return fail(*exchange, stream_failure::malformed, "the answer breaks the rules of HTTP/2");
     case h2::stream_end::complete:
-      exchange->closed = true;
+      exchange->stage.close();
       exchange->news.set();
       exchange->sent.set();
   }
@@ -144,9 +144,9 @@ std::size_t stream_connection::more_of(std::int32_t stream, std::span<char> room
 
 // An answer that is complete is good, whatever comes behind it.
 void stream_connection::fail(asked_stream& exchange, stream_failure how, std::string why) {
-  exchange.closed = true;
+  exchange.stage.close();
   exchange.unsent = {};
-  if (!exchange.ended && exchange.failed == stream_failure::none) {
+  if (!exchange.stage.has_answer() && exchange.failed == stream_failure::none) {
     exchange.failed = how;
     exchange.why = std::move(why);
   }
@@ -160,7 +160,7 @@ bool stream_connection::reserve() {
   const std::lock_guard lock(mutex_);
   const std::size_t most =
       std::min({core_.options.http2.streams, session_.streams_max(), expected_});
-  if (leaving_ || dead_ || places_ >= most || !session_.takes_requests()) return false;
+  if (!stage_.takes_requests() || places_ >= most || !session_.takes_requests()) return false;
   ++places_;
   return true;
 }
@@ -172,12 +172,12 @@ std::optional<std::size_t> stream_connection::streams_max() {
 
 bool stream_connection::has_said_max() {
   const std::lock_guard lock(mutex_);
-  return said_max_ || dead_ || leaving_;
+  return said_max_ || !stage_.takes_requests();
 }
 
 std::optional<bool> stream_connection::allows_connect() {
   const std::lock_guard lock(mutex_);
-  if (dead_) return false;
+  if (stage_.is_over()) return false;
   if (!session_.has_settings()) return std::nullopt;
   return session_.allows_connect();
 }
@@ -189,7 +189,7 @@ void stream_connection::expect(std::size_t streams) {
 
 void stream_connection::give_back_place() {
   const std::lock_guard lock(mutex_);
-  if (dead_) return;
+  if (stage_.is_over()) return;
   --places_;
   to_send_.set();
 }
@@ -201,10 +201,10 @@ void stream_connection::open(asked_stream& exchange, const stream_ptr& of,
   exchange.is_listed = true;
   // The place may be from before the server said how many streams it allows; a stream beyond them
   // would wait for the end of another one, however long that takes.
-  if (!dead_ && streams_.size() < session_.streams_max())
+  if (!stage_.is_over() && streams_.size() < session_.streams_max())
     exchange.number = session_.request(lines, has_body);
   if (exchange.number == 0) {
-    if (!dead_) --places_;
+    if (!stage_.is_over()) --places_;
     fail(exchange, stream_failure::moved, "the server takes no more requests on this connection");
   } else {
     streams_.emplace(exchange.number, of);
@@ -215,7 +215,7 @@ void stream_connection::open(asked_stream& exchange, const stream_ptr& of,
 void stream_connection::send(asked_stream& on, std::string_view bytes, bool is_last) {
   on.unsent = bytes;
   on.is_last = is_last;
-  if (on.closed) return;
+  if (on.stage.is_closed()) return;
   if (is_last && bytes.empty()) {
     session_.end_body(on.number);
   } else {
@@ -225,7 +225,7 @@ void stream_connection::send(asked_stream& on, std::string_view bytes, bool is_l
 }
 
 void stream_connection::end_body(asked_stream& on, const h2::header_lines& trailer) {
-  if (!on.closed && trailer.fields().size() != 0) session_.end_with(on.number, trailer);
+  if (!on.stage.is_closed() && trailer.fields().size() != 0) session_.end_with(on.number, trailer);
   send(on, {}, true);
 }
 
@@ -233,7 +233,7 @@ void stream_connection::take_body(asked_stream& exchange, std::string& body) {
   body.clear();
   std::swap(body, exchange.unread);
   count(exchange);
-  if (body.empty() || exchange.ended || exchange.closed) return;
+  if (body.empty() || exchange.stage.is_over()) return;
   session_.consume(exchange.number, body.size());
   to_send_.set();
 }
@@ -272,7 +272,7 @@ void stream_connection::end_kept(asked_stream& exchange) noexcept {
   exchange.unsent = {};
   exchange.news.set();
   exchange.sent.set();
-  if (std::exchange(exchange.closed, true) || dead_ || exchange.number == 0) return;
+  if (!exchange.stage.close() || stage_.is_over() || exchange.number == 0) return;
   session_.reset(exchange.number, h2::code::enhance_your_calm);
   streams_.erase(exchange.number);
   to_send_.set();
@@ -292,14 +292,14 @@ void stream_connection::forget(asked_stream& exchange) noexcept {
 
 void stream_connection::doubt(std::chrono::nanoseconds asked_at) {
   const std::lock_guard lock(mutex_);
-  leaving_ = leaving_ || (heard_at_ < asked_at && now() - asked_at >= silence);
+  if (heard_at_ < asked_at && now() - asked_at >= silence) stage_.leave();
 }
 
 void stream_connection::drop(asked_stream& exchange) {
   const std::lock_guard lock(mutex_);
   exchange.unsent = {};
-  if (exchange.closed || dead_ || exchange.number == 0) return;
-  exchange.closed = true;
+  if (exchange.stage.is_closed() || stage_.is_over() || exchange.number == 0) return;
+  exchange.stage.close();
   streams_.erase(exchange.number);
   session_.reset(exchange.number, h2::code::cancel);
   to_send_.set();
@@ -442,7 +442,7 @@ task<> stream_connection::write_all() {
 void stream_connection::refuse_waiting() {
   for (auto at = streams_.begin(); at != streams_.end();) {
     const stream_ptr exchange = at->second;
-    if (exchange->asked) {
+    if (!exchange->stage.waits()) {
       ++at;
       continue;
     }
@@ -465,7 +465,7 @@ void stream_connection::fail_all() {
   if (lost_.empty() && !is_over()) return;
   // What it would still say tells whether the server has broken a rule, and no rest is sent.
   for (output unsent; session_.send(unsent, write_bytes);) unsent.clear();
-  dead_ = true;
+  stage_.end();
   const h2::excess broken = session_.broken();
   const bool is_broken = broken != h2::excess::none;
   for (auto& [number, one] : streams_) {
@@ -482,9 +482,9 @@ void stream_connection::fail_all() {
 
 bool stream_connection::retire(wire_ptr& wire, bool& is_good) {
   const std::lock_guard lock(mutex_);
-  if (!dead_ && places_ > 0) return false;
-  is_good = !dead_ && !leaving_ && session_.takes_requests();
-  dead_ = true;
+  if (!stage_.is_over() && places_ > 0) return false;
+  is_good = stage_.takes_requests() && session_.takes_requests();
+  stage_.end();
   wire = std::move(wire_);
   return true;
 }

@@ -29,6 +29,7 @@
 
 #include "http/client/client_wire.hpp"
 #include "http/client/kept_answer.hpp"
+#include "http/client/streams/stream_stages.hpp"
 #include "http/h2/framing/client_session.hpp"
 #include "troupe/base/intrusive_list.hpp"
 #include "troupe/task/event.hpp"
@@ -60,9 +61,7 @@ struct asked_stream {
   std::optional<h2::head_block> head, trailer;  // of the answer
   std::string unread;                           // of its body
   int interim = 0;
-  bool asked = false;   // its head was sent
-  bool ended = false;   // the answer is complete
-  bool closed = false;  // nothing comes or goes any more
+  asked_stage stage;
   stream_failure failed = stream_failure::none;
   std::string why;  // it failed
 
@@ -177,10 +176,9 @@ class stream_connection final : public std::enable_shared_from_this<stream_conne
   std::optional<std::size_t> said_max_;
   std::atomic<bool> ends_streams_{false};  // some were asked to end, since too much is kept
   bool freed_ = false;                     // a place has become free
-  bool leaving_ = false;                   // it takes no new requests
-  bool dead_ = false;                      // the driver fails what it finds
-  bool unread_ = false;                    // the reader has ended
-  std::string lost_;                       // why the connection was lost
+  sharing_stage stage_;
+  bool unread_ = false;  // the reader has ended
+  std::string lost_;     // why the connection was lost
   stream_failure how_ = stream_failure::lost;
   std::chrono::nanoseconds heard_at_{0};
   std::stop_source reading_;

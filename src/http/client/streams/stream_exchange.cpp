@@ -130,7 +130,7 @@ task<> stream_exchange::server_end() {
   for (;;) {
     {
       const std::lock_guard lock(on_->mutex());
-      if (stream_->closed || stream_->ended) co_return;
+      if (stream_->stage.is_over()) co_return;
       stream_->news.reset();
     }
     co_await stream_->news.wait();
@@ -174,7 +174,7 @@ task<> stream_exchange::await_taken(std::string_view bytes, bool is_last) {
     bool is_over = false;
     {
       const std::lock_guard lock(on_->mutex());
-      is_over = stream_->closed || stream_->ended;
+      is_over = stream_->stage.is_over();
       refused_bytes_ = is_over;
       if (stream_->failed != stream_failure::none) throw_failure();
       mine.is_taken = !is_over && stream_->unsent.empty();
@@ -262,7 +262,7 @@ task<std::string_view> stream_exchange::next_encoded() {
       on_->end_if_asked(*stream_);
       if (!stream_->unread.empty()) break;
       if (stream_->failed != stream_failure::none) throw_failure();
-      is_whole = stream_->ended;
+      is_whole = stream_->stage.has_answer();
       if (is_whole && stream_->trailer) keep_trailer(stream_->trailer->fields());
       if (!is_whole) stream_->news.reset();
     }

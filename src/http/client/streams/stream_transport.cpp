@@ -51,7 +51,7 @@ task<std::size_t> stream_transport::receive(std::span<char> room,
       }
       is_kept = on.failed == stream_failure::kept;
       if (!is_kept) check("receive", ECONNRESET);
-      if (!is_kept && (on.ended || on.closed)) co_return 0;
+      if (!is_kept && on.stage.is_over()) co_return 0;
       if (!is_kept) on.news.reset();
     }
     if (is_kept) {
@@ -86,7 +86,7 @@ task<> stream_transport::send_owned(std::string bytes) {
       // The stream may have ended since; a peer that has all of a close may end it at once.
       if (is_given && on.taken == begun + size) co_return;
       check("send", EPIPE);
-      if (on.closed || on.is_last)
+      if (on.stage.is_closed() || on.is_last)
         throw io_error("send", over_->where() + ", of which the server wants no more", EPIPE);
       if (on.unsent.empty()) {
         is_given = true;
@@ -117,7 +117,7 @@ task<> stream_transport::end_with_peer() {
   for (;;) {
     {
       const std::lock_guard lock(over_->on().mutex());
-      if (on.closed) co_return;
+      if (on.stage.is_closed()) co_return;
       if (!on.is_last) over_->on().send(on, on.unsent, true);
       on.news.reset();
     }
