@@ -483,8 +483,8 @@ bool server_state::park(connection& live, parked& as, stream& of) {
   for (;;) {
     {
       const auto held = lock();
-      const bool may = parks_ && live.requested_.may_park();
-      if (waking_) {
+      const bool may = !waker_.is_lost() && live.requested_.may_park();
+      if (waker_.exists()) {
         if (may) {
           link(as);
           // The connection stays in its list until it is parked: walks that have passed the front
@@ -501,13 +501,13 @@ bool server_state::park(connection& live, parked& as, stream& of) {
         return false;
       }
       if (!may) return false;
-      waking_ = true;
+      waker_.begin();
     }
     try {
       static_cast<void>(spawn(wake(waker(shared_from_this()))));
     } catch (...) {
       const auto held = lock();
-      waking_ = false;
+      waker_.end();
       throw;
     }
   }
@@ -566,7 +566,7 @@ task<> server_state::wake(waker own) {
     }
     const auto held = self.lock();
     some = !self.parked_.empty();
-    if (!some) self.waking_ = false;
+    if (!some) self.waker_.end();
   }
   own.done();
 }
@@ -580,7 +580,7 @@ server_state::parked_list::list server_state::take_parked() noexcept {
 void server_state::end_parked_for_good() noexcept {
   {
     const auto held = lock();
-    parks_ = waking_ = false;
+    waker_.lose();
   }
   end_parked(connection_ending::aborted);
   parked_list::list all = take_parked();

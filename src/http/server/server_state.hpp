@@ -7,6 +7,9 @@
 // connections than one piece of a walk has: a server may have 100,000 of them. A walk over the live
 // ones, and after it over the parked ones, misses none that was there when it began: a connection
 // enters the live list in front, and enter() then does to it the same as the walk.
+// Invariants
+//   W1  One task at most wakes parked connections, and none begins once one was ended before its
+//       time.
 #pragma once
 
 #include <atomic>
@@ -22,6 +25,7 @@
 
 #include "base/accounts/account.hpp"
 #include "base/intrusive_queue.hpp"
+#include "base/invariant.hpp"
 #include "base/walks/waiters_first.hpp"
 #include "base/walks/walked_list.hpp"
 #include "http/behind_proxy/counters.hpp"
@@ -148,6 +152,25 @@ struct server_state final : std::enable_shared_from_this<server_state>, protocol
 
  private:
   class waker;
+  // The task that wakes parked connections.
+  class waker_stage {
+   public:
+    bool exists() const noexcept { return stage_ == stage::exists; }
+    // It was ended before its time.
+    bool is_lost() const noexcept { return stage_ == stage::lost; }
+    void begin() noexcept {
+      TROUPE_INVARIANT(stage_ == stage::none, "W1");
+      stage_ = stage::exists;
+    }
+    void end() noexcept {
+      if (stage_ == stage::exists) stage_ = stage::none;
+    }
+    void lose() noexcept { stage_ = stage::lost; }
+
+   private:
+    enum class stage : std::uint8_t { none, exists, lost };
+    stage stage_ = stage::none;
+  };
   static task<> wake(waker own);
   void end_parked_for_good() noexcept;
   using parked_queue = base::intrusive_queue<parked, &parked::next_reported>;
@@ -188,8 +211,7 @@ struct server_state final : std::enable_shared_from_this<server_state>, protocol
   bool sweeping_ = false;
   bool all_end_ = false;
   std::chrono::nanoseconds idle_time_{0};  // set by drain(), until stop()
-  bool waking_ = false;                    // the task that wakes parked connections exists
-  bool parks_ = true;                      // that task was not ended before its time
+  waker_stage waker_;
 
   std::mutex reports_mutex_;
   parked_queue reported_;  // the task that wakes has not taken them yet
