@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "base/clock.hpp"
+#include "base/invariant.hpp"
 #include "base/thread_name.hpp"
 #include "observe/numbers/registry.hpp"
 #include "otlp/encoding/metrics.hpp"
@@ -42,8 +43,8 @@ export_thread::export_thread(const exporter_options& options, const std::string&
 
 void export_thread::begin_to_end() noexcept {
   std::lock_guard lock(mutex_);
-  if (stopping_) return;
-  stopping_ = true;
+  if (stage_ != stage::runs) return;
+  stage_ = stage::ends;
   half_end_ = deadline_in(half_flush_time());
   end_ = half_end_ + half_flush_time();
   wake();
@@ -59,7 +60,7 @@ void export_thread::finish() noexcept {
   begin_to_end();
   {
     std::unique_lock lock(mutex_);
-    const auto is_done = [&] { return done_; };
+    const auto is_done = [&] { return stage_ == stage::done; };
     if (!changed_.wait_until(lock, half_end_, is_done)) {
       // A collector of spans that is silent does not keep the last metrics waiting.
       if (has_metrics() && !sent_last_) cut_.request_stop();
@@ -114,7 +115,8 @@ void export_thread::run() noexcept {
           flushes());
   web ? send_until_end(*by, *web) : drop_all();
   std::lock_guard lock(mutex_);
-  done_ = true;
+  TROUPE_INVARIANT(stage_ == stage::ends, "E1");
+  stage_ = stage::done;
   changed_.notify_all();
 }
 
@@ -156,9 +158,10 @@ void export_thread::send_due_metrics(runtime& by, const http::client& web) noexc
   std::chrono::nanoseconds at_most = options_.request_time;
   {
     std::lock_guard lock(mutex_);
-    if (stopping_ ? sent_last_ : until_metrics() > 0ns) return;
-    if (stopping_) at_most = std::min(at_most, half_flush_time());
-    sent_last_ = stopping_;
+    const bool is_last = stage_ != stage::runs;
+    if (is_last ? sent_last_ : until_metrics() > 0ns) return;
+    if (is_last) at_most = std::min(at_most, half_flush_time());
+    sent_last_ = is_last;
   }
   if (at_most > 0ns) send_metrics(by, web, at_most);
   metrics_due_ns_ = base::now_ns() + metrics_pause_ns();
@@ -282,7 +285,8 @@ void export_thread::pause_before_next_try(runtime& by, const http::client& web,
 // Until the time is over, or the exporter ends or is flushed once more: then it returns true.
 bool export_thread::pause(std::chrono::nanoseconds span, std::uint64_t flushes) {
   std::unique_lock lock(mutex_);
-  return changed_.wait_for(lock, span, [&] { return stopping_ || flushes_ != flushes; });
+  return changed_.wait_for(lock, span,
+                           [&] { return stage_ != stage::runs || flushes_ != flushes; });
 }
 
 }  // namespace troupe::otlp

@@ -42,6 +42,8 @@ struct record_counts {
 };
 
 // Thread: any. The options and the source must live longer.
+// Invariants
+//   E1  The thread is done only after it was asked to end.
 class export_thread {
  public:
   using deadline = std::chrono::steady_clock::time_point;
@@ -66,6 +68,8 @@ class export_thread {
   bool await_flush(std::uint64_t goal, deadline until);
 
  private:
+  // `ends`: it sends the records that wait, and the last metrics.
+  enum class stage : std::uint8_t { runs, ends, done };
   void run() noexcept;
   bool begin(std::optional<runtime>& by, std::optional<http::client>& web) noexcept;
   void send_until_end(runtime& by, const http::client& web) noexcept;
@@ -94,7 +98,7 @@ class export_thread {
   }
   bool stops() {
     std::lock_guard lock(mutex_);
-    return stopping_;
+    return stage_ != stage::runs;
   }
 
   const exporter_options& options_;
@@ -106,7 +110,7 @@ class export_thread {
   std::mutex mutex_;
   std::condition_variable changed_;
   bool is_open_ = true;  // the source; only the constructor changes it
-  bool stopping_ = false, done_ = false;
+  stage stage_ = stage::runs;
   bool sent_last_ = false;  // the metrics, when the exporter ended
   deadline half_end_, end_;
   std::uint64_t flushes_ = 0;
