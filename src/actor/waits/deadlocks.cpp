@@ -20,6 +20,7 @@
 #include "actor/waits/suspended.hpp"
 #include "actor/waits/two_pass_search.hpp"
 #include "actor/waits/wait_graph.hpp"
+#include "base/invariant.hpp"
 #include "task/main_lanes.hpp"
 #include "task/running/job_waits.hpp"
 #include "task/timers.hpp"
@@ -426,7 +427,8 @@ void deadlock_search::make_round() noexcept {
   bool ordered = false, was_asked_for = false;
   {
     std::lock_guard lock(arming_);
-    armed_ = false;
+    TROUPE_INVARIANT(alarm_ != alarm::off, "D4");
+    alarm_ = alarm::off;
     // order: relaxed  a hint
     was_asked_for = request_.soon().load(std::memory_order_relaxed);
     ordered = request_.begin();
@@ -449,8 +451,9 @@ void deadlock_search::search_after_park() noexcept {
 // armed comes too late, and is replaced.
 void deadlock_search::arm_first() noexcept {
   std::lock_guard lock(arming_);
-  if (armed_ && (!is_late_ || !system_.host.clock->take_back(*this)))
-    return;  // soon enough, or now
+  if (alarm_ == alarm::on) return;                                             // soon enough
+  if (alarm_ == alarm::late && !system_.host.clock->take_back(*this)) return;  // it is expiring
+  alarm_ = alarm::off;
   // order: relaxed  a hint
   arm(next_after_ns_.load(std::memory_order_relaxed));
 }
@@ -461,34 +464,37 @@ void deadlock_search::arm_first() noexcept {
 // twice the time of the one before.
 void deadlock_search::arm_later(bool was_asked_for) noexcept {
   std::lock_guard lock(arming_);
-  if (armed_) return;
+  if (alarm_ != alarm::off) return;
   later_ns_ = was_asked_for ? longest_ns : std::min(latest_ns, 2 * later_ns_);
   // order: relaxed  a hint
-  arm(std::max(later_ns_, next_after_ns_.load(std::memory_order_relaxed)));
-  is_late_ = armed_;
+  const std::int64_t after_ns = std::max(later_ns_, next_after_ns_.load(std::memory_order_relaxed));
+  if (arm(after_ns)) alarm_ = alarm::late;
 }
 
 // Replaces a search that is due, however late that was.
 void deadlock_search::arm_anew() noexcept {
   std::lock_guard lock(arming_);
-  if (armed_ && !system_.host.clock->take_back(*this)) return;  // it is expiring
+  if (alarm_ != alarm::off && !system_.host.clock->take_back(*this)) return;  // it is expiring
+  alarm_ = alarm::off;
   request_.expect();
   // order: relaxed  a hint
   arm(next_after_ns_.load(std::memory_order_relaxed));
 }
 
-// The caller holds arming_.
-void deadlock_search::arm(std::int64_t after_ns) noexcept {
-  armed_ = is_late_ = false;
+// The caller holds arming_. Returns false if the timer is not needed any more, or cannot be armed.
+bool deadlock_search::arm(std::int64_t after_ns) noexcept {
+  TROUPE_INVARIANT(alarm_ == alarm::off, "D4");
   // order: relaxed  a hint: once the end has begun no search passes the gate
-  if (system_.closing.load(std::memory_order_relaxed)) return;
+  if (system_.closing.load(std::memory_order_relaxed)) return false;
   try {
     system_.host.clock->arm(*this,
                             tasks::due_in(*system_.host.clock, std::chrono::nanoseconds(after_ns)));
-    armed_ = true;
+    alarm_ = alarm::on;
+    return true;
   } catch (...) {
     // No thread could be started for the timer: then cycles are found when the program is out of
     // work.
+    return false;
   }
 }
 

@@ -13,6 +13,7 @@
 //       waited, and none of them can end by itself.
 //   D3  the thread that refuses a wait has detached it from its result first, as has every thread
 //       that ends a wait.
+//   D4  the timer is armed only while it is off, and each round is of a timer that was armed.
 #pragma once
 
 #include <atomic>
@@ -78,9 +79,11 @@ class deadlock_search : private tasks::timer {
  private:
   static constexpr std::int64_t longest_ns = 100'000'000, shortest_ns = 1'000'000,
                                 latest_ns = 1'600'000'000;
+  // Of the timer. `late`: arm_later armed it.
+  enum class alarm : std::uint8_t { off, on, late };
   static void on_time(timer& self) noexcept;
   void make_round() noexcept;
-  void arm(std::int64_t after_ns) noexcept;
+  bool arm(std::int64_t after_ns) noexcept;
   void arm_first() noexcept;
   void arm_anew() noexcept;
   void arm_later(bool was_asked_for) noexcept;
@@ -91,8 +94,7 @@ class deadlock_search : private tasks::timer {
   actor_system& system_;
   search_request<> request_;
   std::mutex arming_;
-  bool armed_ = false;    // guarded by arming_, as are the next two
-  bool is_late_ = false;  // arm_later armed it
+  alarm alarm_ = alarm::off;  // guarded by arming_, as is the next one
   std::int64_t later_ns_ = 0;
   std::mutex searching_;  // one search at a time
   std::uint32_t number_ = 0;
