@@ -9,9 +9,10 @@ import sys
 from pathlib import Path
 
 import build
+import instructions
 import report
 from measure import measure
-from programs import FLOOR, PEERS, SOURCES, TROUPE, Contestant, NoSuchPeer, choose_peers
+from programs import FLOOR, INSTRUCTIONS, PEERS, SOURCES, TROUPE, Contestant, NoSuchPeer, choose_peers
 from rows import ROWS, Case, NoSuchRow, Row, Run, by_run, select
 
 
@@ -34,9 +35,14 @@ def parse_arguments(arguments: list[str]) -> argparse.Namespace:
     parser.add_argument("--repeat", metavar="N", type=int, default=5, help="runs of each program (default: 5)")
     parser.add_argument("--json", metavar="FILE", type=Path, help="write the figures there too")
     parser.add_argument("--setup", action="store_true", help="install the rivals' Debian packages and end")
+    parser.add_argument("--instructions", action="store_true",
+                        help="count the instructions of one operation of each kind by callgrind, beside the kept counts, and end")
+    parser.add_argument("--keep", action="store_true", help="with --instructions: write the counts to benches/instructions.txt")
     options = parser.parse_args(arguments)
     if options.repeat < 1:
         parser.error(f"--repeat wants a whole number from 1, not {options.repeat}")
+    if options.keep and not options.instructions:
+        parser.error("--keep goes with --instructions")
     if options.json and not is_writable(options.json.absolute()):
         parser.error(f"--json: cannot write to {options.json}")
     try:
@@ -116,10 +122,20 @@ def write_figures(path: Path, lines: list[report.Line]) -> None:
         sys.exit(f"./bench: --json: cannot write to {path}: {error.strerror}; the rows above are complete")
 
 
+def count_instructions(keep: bool) -> int:
+    try:
+        build.build(TROUPE, INSTRUCTIONS)
+        return instructions.show(str(INSTRUCTIONS.product), keep)
+    except (build.BuildFailed, instructions.Failed) as failure:
+        sys.exit(str(failure))
+
+
 def main() -> int:
     options = parse_arguments(sys.argv[1:])
     if options.setup:
         return build.install(options.contestants)
+    if options.instructions:
+        return count_instructions(options.keep)
     runs = by_run(options.cases)
     ready, failures = prepare(options.contestants, runs)
     peers = [contestant for contestant in ready if contestant not in (TROUPE, FLOOR)]

@@ -82,6 +82,10 @@ def troupe(name: str) -> Program:
     return Program(ROOT, (configure, compile_), product, executable(product), knows_itself=True)
 
 
+# Its test builds it, so that it is there without TROUPE_BENCH.
+INSTRUCTIONS = replace(troupe("instructions"), product=ROOT / "build/release/tests/instructions/bench_instructions")
+
+
 def all_by(program: Program) -> dict[str, Program]:
     return {"actors": program, "wake": program, "coro": program, "kit": program}
 

@@ -14,6 +14,7 @@ HERE = Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE))
 
 import build
+import instructions
 import measure
 import programs
 import report
@@ -49,6 +50,24 @@ def line(troupe, floor, peers, **changes) -> Line:
 
     return Line(Case(row(**changes), 1), exactly(troupe), exactly(floor),
                 {name: exactly(value) for name, value in peers.items()})
+
+
+class Instructions(unittest.TestCase):
+    def test_each_operation_has_a_kept_count_and_an_aim(self):
+        compiler, kept = instructions.read_kept()
+        self.assertIn("g++", compiler)
+        self.assertEqual(list(kept), [operation.name for operation in instructions.OPERATIONS])
+        self.assertTrue(all(counted > 0 and aim > 0 for counted, aim in kept.values()))
+
+    def test_costs_of_calls_are_counted_once(self):
+        with tempfile.TemporaryDirectory() as folder:
+            path = os.path.join(folder, "profile")
+            Path(path).write_text("ob=(1) /bin/a\nfn=(1) main\n5 10\ncob=(2) /lib/b\ncfn=(2) work\ncalls=3 1\n6 300\n+1 4\n"
+                                  "ob=(2)\nfn=(2)\n1 300\n")
+            self.assertEqual(instructions.self_costs(path), {"/bin/a": 14, "/lib/b": 300})
+
+    def test_calls_of_a_fibonacci(self):
+        self.assertEqual([instructions.fib_calls(n) for n in (1, 2, 3, 4)], [1, 3, 5, 9])
 
 
 class Rows(unittest.TestCase):
