@@ -37,7 +37,7 @@ class basic_door {
   void leave() noexcept {
     // order: release  publishes what was done inside (D1); pairs with try_enter/acquire
     shut_.store(0, std::memory_order_release);
-    // D2: pairs with the fences in idle_workers::sleep and idle_workers::hand_over
+    // D2: pairs with the fences in idle_workers::sleep and idle_workers::stop_searching
     Atomics::full_fence();
   }
 

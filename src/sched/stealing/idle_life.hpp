@@ -87,7 +87,7 @@ class idle_life {
     int idle_watches = 0;
     while (!pool_.ending()) {
       if (pool_.take_work(self_)) {
-        pool_.idle_workers_.hand_over();
+        pool_.idle_workers_.stop_searching();
         pool_.hand_on(self_);
         look_back();
         return true;
@@ -144,7 +144,7 @@ class idle_life {
     pool_.take_what_came(self_);
     if (searcher) {
       pool_.take_gift(self_);
-      pool_.idle_workers_.hand_over();
+      pool_.idle_workers_.stop_searching();
       pool_.hand_on(self_);
     }
     look_back();

@@ -66,7 +66,7 @@ class idle_workers {
 
   // A searcher found work and will do it. The caller looks at the inbox once more, and call()s if
   // there is more to do (R1).
-  void hand_over() noexcept {
+  void stop_searching() noexcept {
     {
       std::lock_guard lock(mutex_);
       count_awake(-1);
@@ -146,7 +146,8 @@ class idle_workers {
   }
 
   void count_awake(int change) noexcept {
-    // order: relaxed  sleep() and hand_over() have a full fence after it; writers hold the mutex
+    // order: relaxed  sleep() and stop_searching() pass a full fence after it; writers hold the
+    // mutex
     awake_.store(awake_.load(std::memory_order_relaxed) + static_cast<std::uint32_t>(change),
                  std::memory_order_relaxed);
     update_lonely();

@@ -26,15 +26,15 @@ TEST(idle_workers, after_a_hand_over_the_last_that_slept_is_called_first) {
   ASSERT_TRUE(all.lead_or_sleep(one));
   ASSERT_FALSE(all.lead_or_sleep(two));
   ASSERT_FALSE(all.lead_or_sleep(three));
-  all.hand_over();
+  all.stop_searching();
   EXPECT_EQ(all.call(), &three);
   EXPECT_TRUE(all.called(three));
   EXPECT_FALSE(all.called(three)) << "once";
   EXPECT_EQ(all.call(), nullptr) << "the called one is the searcher";
-  all.hand_over();
+  all.stop_searching();
   EXPECT_EQ(all.call(), &two);
   EXPECT_TRUE(all.called(two));
-  all.hand_over();
+  all.stop_searching();
   EXPECT_EQ(all.call(), nullptr) << "all are busy";
 }
 
@@ -69,7 +69,7 @@ TEST(idle_workers, a_watcher_stays_while_others_can_be_called) {
   EXPECT_FALSE(all.lead_or_sleep(two)) << "somebody watches";
   EXPECT_EQ(all.call(), &two);
   EXPECT_TRUE(all.called(two));
-  all.hand_over();
+  all.stop_searching();
   EXPECT_EQ(all.call(), &one) << "the watcher, when nobody else is there";
   EXPECT_TRUE(all.resume(one));
 }
@@ -81,7 +81,7 @@ TEST(idle_workers, it_is_lonely_when_some_sleep_and_nobody_searches_or_watches) 
   ASSERT_TRUE(all.lead_or_sleep(one));
   ASSERT_FALSE(all.lead_or_sleep(two));
   EXPECT_EQ(all.lonely().load(), 0u) << "one searches";
-  all.hand_over();
+  all.stop_searching();
   EXPECT_EQ(all.lonely().load(), 1u);
   ASSERT_EQ(all.call(), &two);
   EXPECT_EQ(all.lonely().load(), 0u);

@@ -12,9 +12,9 @@
 //
 // mutation: no_fence_in_call
 // mutation: no_fence_in_sleep
-// mutation: no_fence_in_hand_over
+// mutation: no_fence_in_stop_searching
 // mutation: no_look_after_sleep
-// mutation: no_look_after_hand_over
+// mutation: no_look_after_stop_searching
 // mutation: gift_after_call
 #include "models/relacy_atomics.hpp"
 
@@ -83,7 +83,7 @@ struct idle_workers_model
   }
   bool inbox_has_some() {
     const bool found_work = workers_[rl::thread_index()].mine != nullptr;
-    if (models::mutated(found_work ? "no_look_after_hand_over" : "no_look_after_sleep"))
+    if (models::mutated(found_work ? "no_look_after_stop_searching" : "no_look_after_sleep"))
       return false;
     return !inbox_.empty();
   }
@@ -164,7 +164,7 @@ struct idle_workers_model
 int main() {
   models::weaken_if("no_fence_in_call", access::fence, "::call");
   models::weaken_if("no_fence_in_sleep", access::fence, "::sleep");
-  models::weaken_if("no_fence_in_hand_over", access::fence, "::hand_over");
+  models::weaken_if("no_fence_in_stop_searching", access::fence, "::stop_searching");
   models::weak_may_fail = false;
   // The numbers: workers, submitters, items of each; and the most searchers.
   const bool holds = models::check<idle_workers_model<2, 1, 2>>(models::deep(2)) &&

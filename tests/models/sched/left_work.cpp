@@ -8,7 +8,7 @@
 //
 // mutation: no_heavy_fence
 // mutation: no_look_after_sleep
-// mutation: no_look_after_hand_over
+// mutation: no_look_after_stop_searching
 #include "models/relacy_atomics.hpp"
 
 #include "base/parker.hpp"
@@ -65,7 +65,7 @@ struct left_work_model : rl::test_suite<left_work_model<Idle, Items>, Idle + 1> 
   }
   bool nothing_left(const worker& self) {
     const bool found_work = self.has_item;
-    if (models::mutated(found_work ? "no_look_after_hand_over" : "no_look_after_sleep"))
+    if (models::mutated(found_work ? "no_look_after_stop_searching" : "no_look_after_sleep"))
       return true;
     atomics::heavy_fence();
     return left_.load(std::memory_order_relaxed) == 0;
