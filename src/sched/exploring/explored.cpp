@@ -26,10 +26,12 @@ thread_local const explored_here* of_thread = nullptr;
 class replay {
  public:
   explicit replay(const std::string& file)
-      : file_(file), kept_(read_schedule(file)), of_(std::make_shared<execution>(kept_.plan)) {
-    of_->records = kept_.records;
+      : file_(file),
+        kept_(read_schedule(file)),
+        execution_(std::make_shared<execution>(kept_.plan)) {
+    execution_->records = kept_.records;
     if (kept_.dead_letters) {
-      of_->on_quiet = [](std::uint64_t dead_letters) {
+      execution_->on_quiet = [](std::uint64_t dead_letters) {
         if (dead_letters != 0) throw stalled("troupe: explore: a message became a dead letter");
       };
     }
@@ -39,26 +41,26 @@ class replay {
     if (seen_ < 0)
       throw option_error(std::string("troupe: TROUPE_EXPLORE=") + seen +
                          ": the file cannot be written");
-    of_->on_seen = [this](const std::string& line) {
+    execution_->on_seen = [this](const std::string& line) {
       const std::string whole = line + '\n';
       // a line that is lost is missed by its reader alone
       static_cast<void>(!::write(seen_, whole.data(), whole.size()));
     };
-    of_->on_seen("program " + program_id());
-    watch_ = std::make_unique<handler_watch>(*of_);
+    execution_->on_seen("program " + program_id());
+    watch_ = std::make_unique<handler_watch>(*execution_);
     if (kept_.tells) tell_story();
   }
   replay(const replay&) = delete;
   replay& operator=(const replay&) = delete;
   ~replay() {
-    if (of_->runtimes == 0 || seen_ >= 0) return;
-    for (std::size_t i = 0; i < of_->met.size(); ++i) {
-      if (of_->met[i] != 0) continue;
+    if (execution_->runtimes == 0 || seen_ >= 0) return;
+    for (std::size_t i = 0; i < execution_->met.size(); ++i) {
+      if (execution_->met[i] != 0) continue;
       std::fprintf(stderr, "troupe: replay: %s: this hold was not met: %s\n", file_.c_str(),
-                   text_of(of_->plan.holds[i]).c_str());
+                   text_of(execution_->plan.holds[i]).c_str());
     }
-    for (std::size_t i = 0; i < std::min(of_->hashes.size(), kept_.hashes.size()); ++i) {
-      if (of_->hashes[i] == kept_.hashes[i]) continue;
+    for (std::size_t i = 0; i < std::min(execution_->hashes.size(), kept_.hashes.size()); ++i) {
+      if (execution_->hashes[i] == kept_.hashes[i]) continue;
       std::fprintf(stderr,
                    "troupe: replay: %s: the program went another way between turn %zu and %zu%s\n",
                    file_.c_str(), i * turns_a_hash, (i + 1) * turns_a_hash,
@@ -66,21 +68,21 @@ class replay {
       return;
     }
   }
-  const std::shared_ptr<execution>& of() const noexcept { return of_; }
+  const std::shared_ptr<execution>& of() const noexcept { return execution_; }
 
  private:
   // A crash loses no event.
   void tell_story() {
-    of_->records = of_->stops_on_failure = true;
-    const auto write = [this](const story_event& event) { of_->on_seen(line_of(event)); };
-    of_->on_break = [write] { write({.kind = story_kind::broken}); };
-    story_ = std::make_unique<story_listener>(*of_, write);
-    of_->on_fault = [this](const hold& happened) { story_->note_fault(happened); };
+    execution_->records = execution_->stops_on_failure = true;
+    const auto write = [this](const story_event& event) { execution_->on_seen(line_of(event)); };
+    execution_->on_break = [write] { write({.kind = story_kind::broken}); };
+    story_ = std::make_unique<story_listener>(*execution_, write);
+    execution_->on_fault = [this](const hold& happened) { story_->note_fault(happened); };
   }
 
   const std::string file_;
   const kept_schedule kept_;
-  const std::shared_ptr<execution> of_;
+  const std::shared_ptr<execution> execution_;
   int seen_ = -1;  // open until the program ends
   // of the thread that makes the first runtime, as the story
   std::unique_ptr<handler_watch> watch_;

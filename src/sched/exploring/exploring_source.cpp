@@ -24,18 +24,18 @@ choice_name root_of(unsigned runtime) noexcept {
 }  // namespace
 
 exploring_source::exploring_source(std::shared_ptr<execution> of)
-    : of_(std::move(of)),
-      runtime_(of_->runtimes++),
+    : execution_(std::move(of)),
+      runtime_(execution_->runtimes++),
       root_(root_of(runtime_)),
-      seeded_(of_->plan.seed),
-      random_(mixed(of_->plan.seed, root_)),
-      holds_(of_->plan.holds),
+      seeded_(execution_->plan.seed),
+      random_(mixed(execution_->plan.seed, root_)),
+      holds_(execution_->plan.holds),
       passes_left_(passes_max) {
   for (std::size_t i = 0; i < holds_.size(); ++i) {
     holds_of_[holds_[i].held.name()].push_back(i);
     if (holds_[i].until) ended_.try_emplace(holds_[i].until->name(), 0);
   }
-  const schedule& plan = of_->plan;
+  const schedule& plan = execution_->plan;
   for (unsigned i = 1; plan.by == strategy::priorities && i < plan.depth; ++i)
     change_points_.push_back(random_() % std::max<std::uint64_t>(plan.turns_expected, 1));
   std::sort(change_points_.rbegin(), change_points_.rend());
@@ -50,7 +50,7 @@ std::uint64_t exploring_source::decide(const choice_point& at) {
       return is_free() ? seeded_.decide(at) : 0;
     case choice_kind::turn_time:
       // of the turn and not of a stream: a turn that is new changes no others
-      return mixed(at.name ^ running_.run, of_->plan.seed) % at.bound;
+      return mixed(at.name ^ running_.run, execution_->plan.seed) % at.bound;
     case choice_kind::delay:
       return is_held(*at.of) ? at.bound - 1 : seeded_.decide(at);
     default:
@@ -58,18 +58,19 @@ std::uint64_t exploring_source::decide(const choice_point& at) {
   }
 }
 
-void exploring_source::begin(connection_choices& of) {
-  const std::uint64_t number = ++of_->connections;
+void exploring_source::begin(connection_choices& connection) {
+  const std::uint64_t number = ++execution_->connections;
   tell("connection");
-  seeded_.begin(of);
-  if (const auto held = holds_of_.find(of.name); held != holds_of_.end()) {
+  seeded_.begin(connection);
+  if (const auto held = holds_of_.find(connection.name); held != holds_of_.end()) {
     for (const std::size_t i : held->second) {
       if (holds_[i].connection) meet_hold(i);
     }
   }
-  if (std::ranges::count(of_->plan.held_connections, number) == 0) return;
-  const hold made{.held = {of.maker, of.nth, 0}, .until = {}, .connection = true};
-  make_hold(made);
+  if (std::ranges::count(execution_->plan.held_connections, number) == 0) return;
+  const hold hold_made{
+      .held = {connection.maker, connection.nth, 0}, .until = {}, .connection = true};
+  make_hold(hold_made);
 }
 
 bool exploring_source::is_held(const connection_choices& connection) const noexcept {
@@ -80,7 +81,7 @@ bool exploring_source::is_held(const connection_choices& connection) const noexc
 }
 
 fault exploring_source::fault_at(fault_point where, const lineage* named) {
-  execution& seen = *of_;
+  execution& seen = *execution_;
   const std::uint64_t number = ++seen.fault_points[static_cast<std::size_t>(where)];
   if (seen.records && seen.on_seen) seen.on_seen(line_of(where));
   const turn_id here = named == nullptr
@@ -121,23 +122,23 @@ std::uint64_t exploring_source::next(const choice_point& at) {
 }
 
 exploring_source::known& exploring_source::meet(const lineage& ready) {
-  known& one = known_[ready.name];
-  if (!one.waits) {
-    one.origin = ready;
-    arrive(one);
+  known& known_runnable = known_[ready.name];
+  if (!known_runnable.waits) {
+    known_runnable.origin = ready;
+    arrive(known_runnable);
   }
-  return one;
+  return known_runnable;
 }
 
 // It became ready, for the first time or again.
 void exploring_source::arrive(known& runnable) {
-  const schedule& plan = of_->plan;
+  const schedule& plan = execution_->plan;
   runnable.waits = true;
   runnable.arrived = ++arrivals_;
-  runnable.begun = of_->turns;
+  runnable.begun = execution_->turns;
   if (runnable.runs == 0) {
-    runnable.number = ++of_->arrivals;
-    if (of_->records) tell("arrival");
+    runnable.number = ++execution_->arrivals;
+    if (execution_->records) tell("arrival");
     if (std::ranges::count(plan.held_arrivals, runnable.number) != 0) {
       const hold made{
           .held = {runnable.origin.maker, runnable.origin.nth, 0}, .until = {}, .late = plan.late};
@@ -150,8 +151,8 @@ void exploring_source::arrive(known& runnable) {
                               : mixed(runnable.origin.name, plan.seed) | std::uint64_t{1} << 63;
     }
   } else {
-    runnable.number = ++of_->returns;
-    if (of_->records) tell("return");
+    runnable.number = ++execution_->returns;
+    if (execution_->records) tell("return");
     if (std::ranges::count(plan.held_returns, runnable.number) != 0)
       make_hold({.held = {runnable.origin.maker, runnable.origin.nth, runnable.runs},
                  .until = {},
@@ -161,52 +162,54 @@ void exploring_source::arrive(known& runnable) {
   meet_hold(runnable.hold);
 }
 
-void exploring_source::make_hold(const hold& made) {
-  of_->made.push_back(made);
-  holds_of_[made.held.name()].push_back(holds_.size());
-  holds_.push_back(made);
-  if (of_->on_seen) of_->on_seen("made " + text_of(made));
+void exploring_source::make_hold(const hold& hold_made) {
+  execution_->made.push_back(hold_made);
+  holds_of_[hold_made.held.name()].push_back(holds_.size());
+  holds_.push_back(hold_made);
+  if (execution_->on_seen) execution_->on_seen("made " + text_of(hold_made));
 }
 
 // A hold of the plan.
 void exploring_source::meet_hold(std::size_t nth) {
-  if (nth >= of_->met.size() || of_->met[nth] != 0) return;
-  of_->met[nth] = 1;
-  if (of_->on_seen) of_->on_seen("met " + std::to_string(nth));
+  if (nth >= execution_->met.size() || execution_->met[nth] != 0) return;
+  execution_->met[nth] = 1;
+  if (execution_->on_seen) execution_->on_seen("met " + std::to_string(nth));
 }
 
 void exploring_source::tell(const char* line) const {
-  if (of_->on_seen) of_->on_seen(line);
+  if (execution_->on_seen) execution_->on_seen(line);
 }
 
 // The hold of the turn that comes next.
-std::size_t exploring_source::hold_of(const known& one) const noexcept {
-  const auto found = holds_of_.find(one.origin.name);
+std::size_t exploring_source::hold_of(const known& runnable) const noexcept {
+  const auto found = holds_of_.find(runnable.origin.name);
   if (found == holds_of_.end()) return none;
   for (const std::size_t i : found->second) {
-    if (holds_[i].is_turn() && holds_[i].held.run == one.runs) return i;
+    if (holds_[i].is_turn() && holds_[i].held.run == runnable.runs) return i;
   }
   return none;
 }
 
-bool exploring_source::holds_back(const known& one) const noexcept {
-  if (one.hold == none) return false;
-  const hold& by = holds_[one.hold];
+bool exploring_source::holds_back(const known& runnable) const noexcept {
+  if (runnable.hold == none) return false;
+  const hold& by = holds_[runnable.hold];
   if (!by.until) return true;
   const auto ended = ended_.find(by.until->name());
   return ended == ended_.end() || ended->second <= by.until->run;
 }
 
 std::size_t exploring_source::choose() {
-  const schedule& plan = of_->plan;
-  const bool is_long = plan.turns_expected != 0 && of_->turns > 2 * plan.turns_expected + 1'000;
+  const schedule& plan = execution_->plan;
+  const bool is_long =
+      plan.turns_expected != 0 && execution_->turns > 2 * plan.turns_expected + 1'000;
   if (plan.by == strategy::one_message || (plan.by == strategy::priorities && is_long))
     return random_() % ready_.size();
   if (plan.by == strategy::priorities) return by_priority();
   if (const std::size_t free = oldest(true); free != none) return free;
   const bool may_pass =
-      !passed_ && passes_left_ != 0 &&
-      std::ranges::all_of(ready_, [this](const known* one) { return holds_[one->hold].late; });
+      !passed_ && passes_left_ != 0 && std::ranges::all_of(ready_, [this](const known* runnable) {
+        return holds_[runnable->hold].late;
+      });
   if (!may_pass) return oldest(false);
   --passes_left_;
   return none;
@@ -229,7 +232,7 @@ std::size_t exploring_source::by_priority() {
     }
     return found;
   };
-  while (!change_points_.empty() && of_->turns >= change_points_.back()) {
+  while (!change_points_.empty() && execution_->turns >= change_points_.back()) {
     ready_[highest()]->priority = change_points_.size();
     change_points_.pop_back();
   }
@@ -239,35 +242,36 @@ std::size_t exploring_source::by_priority() {
 void exploring_source::begin_turn(known& runnable, bool contested) {
   running_ = {runnable.origin.maker, runnable.origin.nth, runnable.runs};
   running_name_ = runnable.origin.name;
-  if (of_->records) {
-    of_->seen.push_back({running_, runnable.arrived, runnable.begun, runtime_});
-    if (of_->on_seen) of_->on_seen(line_of(of_->seen.back()));
+  if (execution_->records) {
+    execution_->seen.push_back({running_, runnable.arrived, runnable.begun, runtime_});
+    if (execution_->on_seen) execution_->on_seen(line_of(execution_->seen.back()));
     if (contested) {
-      (runnable.runs == 0 ? of_->contested : of_->contested_returns).push_back(runnable.number);
-      if (of_->on_seen) {
+      (runnable.runs == 0 ? execution_->contested : execution_->contested_returns)
+          .push_back(runnable.number);
+      if (execution_->on_seen) {
         const char* const what = runnable.runs == 0 ? "contested " : "contested-return ";
-        of_->on_seen(what + std::to_string(runnable.number));
+        execution_->on_seen(what + std::to_string(runnable.number));
       }
     }
   }
   ++runnable.runs;
   runnable.waits = false;
-  of_->hash = (of_->hash ^ runnable.origin.name) * 1'099'511'628'211u;
-  if (++of_->turns % turns_a_hash != 0) return;
-  of_->hashes.push_back(of_->hash);
-  if (of_->on_seen) of_->on_seen(line_of_hash(of_->hash));
+  execution_->hash = (execution_->hash ^ runnable.origin.name) * 1'099'511'628'211u;
+  if (++execution_->turns % turns_a_hash != 0) return;
+  execution_->hashes.push_back(execution_->hash);
+  if (execution_->on_seen) execution_->on_seen(line_of_hash(execution_->hash));
 }
 
 void exploring_source::after_turn(std::int64_t now_ns) {
   if (const auto ended = ended_.find(running_name_); ended != ended_.end())
     ended->second = running_.run + 1;
   running_name_ = program_name;
-  if (of_->on_turn) of_->on_turn(now_ns);
-  livelock_.after_turn(*of_);
+  if (execution_->on_turn) execution_->on_turn(now_ns);
+  livelock_.after_turn(*execution_);
 }
 
 void exploring_source::out_of_work(std::uint64_t dead_letters) {
-  if (of_->on_quiet) of_->on_quiet(dead_letters);
+  if (execution_->on_quiet) execution_->on_quiet(dead_letters);
 }
 
 }  // namespace troupe::sched::exploring

@@ -44,7 +44,7 @@ class exploring_source final : public choice_source {
     std::uint64_t priority = 0;
     std::size_t hold = none;  // in holds_, of the turn that comes next
   };
-  bool is_free() const noexcept { return of_->plan.by == strategy::random; }
+  bool is_free() const noexcept { return execution_->plan.by == strategy::random; }
   std::uint64_t next(const choice_point& at);
   known& meet(const lineage& ready);
   void arrive(known& one);
@@ -59,7 +59,7 @@ class exploring_source final : public choice_source {
   std::size_t by_priority();
   void begin_turn(known& one, bool contested);
 
-  const std::shared_ptr<execution> of_;
+  const std::shared_ptr<execution> execution_;
   const unsigned runtime_;
   const choice_name root_;
   seeded_source seeded_;

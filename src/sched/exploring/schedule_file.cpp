@@ -85,18 +85,18 @@ class line_reader {
   const unsigned number_;
 };
 
-hold read_hold(line_reader& of) {
-  hold made{.held = of.turn(), .until = {}};
-  for (std::string word = of.word(); !word.empty(); word = of.word()) {
+hold read_hold(line_reader& reader) {
+  hold read{.held = reader.turn(), .until = {}};
+  for (std::string word = reader.word(); !word.empty(); word = reader.word()) {
     if (word == "until") {
-      made.until = of.turn();
+      read.until = reader.turn();
     } else if (word == "late") {
-      made.late = true;
+      read.late = true;
     } else {
-      of.fail();
+      reader.fail();
     }
   }
-  return made;
+  return read;
 }
 
 constexpr std::array<std::string_view, 11> fault_names{
@@ -122,15 +122,15 @@ hold read_fault_hold(line_reader& line) {
   return {.held = line.turn(), .until = {}, .what = what};
 }
 
-hold read_connection(line_reader& of) {
-  hold made{.held = {}, .until = {}, .connection = true};
-  made.held.maker = of.value(16);
-  made.held.nth = of.small();
-  return made;
+hold read_connection(line_reader& reader) {
+  hold read{.held = {}, .until = {}, .connection = true};
+  read.held.maker = reader.value(16);
+  read.held.nth = reader.small();
+  return read;
 }
 
-void read_strategy(line_reader& of, schedule& plan) {
-  const std::string by = of.word();
+void read_strategy(line_reader& reader, schedule& plan) {
+  const std::string by = reader.word();
   if (by == "random") {
     plan.by = strategy::random;
   } else if (by == "one_message") {
@@ -138,11 +138,11 @@ void read_strategy(line_reader& of, schedule& plan) {
   } else if (by == "priorities") {
     plan.by = strategy::priorities;
   } else {
-    of.fail();
+    reader.fail();
   }
-  plan.depth = of.small();
-  plan.inherits = of.value() != 0;
-  plan.turns_expected = of.value();
+  plan.depth = reader.small();
+  plan.inherits = reader.value() != 0;
+  plan.turns_expected = reader.value();
 }
 
 // Lines of plans of a search.
@@ -168,42 +168,42 @@ void read_search(const std::string& what, line_reader& line, kept_schedule& kept
   }
 }
 
-void read_line(line_reader& of, kept_schedule& kept) {
-  const std::string what = of.word();
+void read_line(line_reader& reader, kept_schedule& kept) {
+  const std::string what = reader.word();
   if (what.empty()) return;
   if (what.front() == '#') {
-    kept.remarks += of.rest() + '\n';
+    kept.remarks += reader.rest() + '\n';
   } else if (what == "program") {
-    kept.program = of.word();
+    kept.program = reader.word();
   } else if (what == "test") {
-    kept.test = of.rest();
+    kept.test = reader.rest();
   } else if (what == "seed") {
-    kept.plan.seed = of.value();
+    kept.plan.seed = reader.value();
   } else if (what == "turns") {
-    kept.plan.turns_max = of.value();
+    kept.plan.turns_max = reader.value();
   } else if (what == "hold") {
-    kept.plan.holds.push_back(read_hold(of));
+    kept.plan.holds.push_back(read_hold(reader));
   } else if (what == "connection") {
-    kept.plan.holds.push_back(read_connection(of));
+    kept.plan.holds.push_back(read_connection(reader));
   } else if (what == "fault") {
-    kept.plan.holds.push_back(read_fault_hold(of));
+    kept.plan.holds.push_back(read_fault_hold(reader));
   } else if (what == "strategy") {
-    read_strategy(of, kept.plan);
+    read_strategy(reader, kept.plan);
   } else if (what == "hash") {
-    of.value();
-    kept.hashes.push_back(of.value(16));
+    reader.value();
+    kept.hashes.push_back(reader.value(16));
   } else {
-    read_search(what, of, kept);
+    read_search(what, reader, kept);
   }
 }
 
-int find_id(::dl_phdr_info* of, std::size_t, void* found) {
+int find_id(::dl_phdr_info* module, std::size_t, void* found) {
   // the first object is the program
-  for (unsigned i = 0; i < of->dlpi_phnum; ++i) {
-    const auto& part = of->dlpi_phdr[i];
+  for (unsigned i = 0; i < module->dlpi_phnum; ++i) {
+    const auto& part = module->dlpi_phdr[i];
     if (part.p_type != PT_NOTE) continue;
     // NOLINTNEXTLINE(performance-no-int-to-ptr): the loader gives addresses as numbers
-    const char* at = reinterpret_cast<const char*>(of->dlpi_addr + part.p_vaddr);
+    const char* at = reinterpret_cast<const char*>(module->dlpi_addr + part.p_vaddr);
     const char* const end = at + part.p_memsz;
     while (at + sizeof(ElfW(Nhdr)) <= end) {
       ElfW(Nhdr) note;
@@ -239,12 +239,12 @@ std::string text_of(const hold& kept) {
 
 hold parse_hold(const std::string& line) {
   const std::string nowhere = "a hold";
-  line_reader of(line, nowhere, 1);
-  const std::string what = of.word();
-  if (what == "hold") return read_hold(of);
-  if (what == "fault") return read_fault_hold(of);
-  if (what != "connection") of.fail();
-  return read_connection(of);
+  line_reader reader(line, nowhere, 1);
+  const std::string what = reader.word();
+  if (what == "hold") return read_hold(reader);
+  if (what == "fault") return read_fault_hold(reader);
+  if (what != "connection") reader.fail();
+  return read_connection(reader);
 }
 
 std::string text_of(const kept_schedule& kept) {
@@ -295,10 +295,10 @@ kept_schedule parse_schedule(const std::string& text, const std::string& name) {
 }
 
 kept_schedule read_schedule(const std::string& file) {
-  std::ifstream in(file);
+  std::ifstream stream(file);
   std::stringstream text;
-  if (in) text << in.rdbuf();
-  if (!in || !text) throw option_error("troupe: the schedule " + file + " cannot be read");
+  if (stream) text << stream.rdbuf();
+  if (!stream || !text) throw option_error("troupe: the schedule " + file + " cannot be read");
   return parse_schedule(text.str(), file);
 }
 

@@ -78,8 +78,8 @@ std::string line_of_hash(std::uint64_t hash) {
 
 std::shared_ptr<execution> read_seen(const std::string& file, const schedule& plan) {
   auto found = std::make_shared<execution>(plan);
-  std::ifstream in(file);
-  for (std::string line; std::getline(in, line) && !in.eof();) read_line(line, *found);
+  std::ifstream stream(file);
+  for (std::string line; std::getline(stream, line) && !stream.eof();) read_line(line, *found);
   return found;
 }
 

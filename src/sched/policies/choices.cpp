@@ -56,8 +56,9 @@ std::uint64_t seeded_source::decide(const choice_point& at) {
   return share_of(at.bound, upper << 33 | lower << 2);
 }
 
-void seeded_source::begin(connection_choices& of) {
-  of.random.seed(static_cast<std::minstd_rand::result_type>(mixed(seed_ ^ of.name)));
+void seeded_source::begin(connection_choices& connection) {
+  connection.random.seed(
+      static_cast<std::minstd_rand::result_type>(mixed(seed_ ^ connection.name)));
 }
 
 std::uint64_t seeded_source::draw(std::uint64_t bound, stream from) {
@@ -78,19 +79,19 @@ std::uint64_t seeded_source::ready_units(std::uint64_t most) const {
   return drawn % 4 == 1 ? 1 + (drawn >> 8) % 7 : most - 1;
 }
 
-void runnable_names::name_if_new(runnable& one, bool in_turn) noexcept {
-  if (one.deferred_slot != 0) restore(one, {new_child(in_turn)});
+void runnable_names::name_if_new(runnable& item, bool in_turn) noexcept {
+  if (item.deferred_slot != 0) restore(item, {new_child(in_turn)});
 }
 
-void runnable_names::restore(runnable& one, const named& known) noexcept try {
-  all_[&one] = known;
-  one.deferred_slot = 0;
+void runnable_names::restore(runnable& item, const named& known) noexcept try {
+  all_[&item] = known;
+  item.deferred_slot = 0;
 } catch (const std::bad_alloc&) {
 }
 
-runnable_names::named runnable_names::forget(runnable& one) noexcept {
-  one.deferred_slot = -1;
-  const auto found = all_.find(&one);
+runnable_names::named runnable_names::forget(runnable& item) noexcept {
+  item.deferred_slot = -1;
+  const auto found = all_.find(&item);
   if (found == all_.end()) return {};
   const named known = found->second;
   all_.erase(found);

@@ -85,16 +85,16 @@ void simulated::submit_to(lane& to, runnable& item) noexcept {
 }
 
 // Under the mutex.
-void simulated::put(lane& to, runnable& item) noexcept {
-  to.queue.push(item);
+void simulated::put(lane& target, runnable& item) noexcept {
+  target.queue.push(item);
   tell();
 }
 
 // The runnables that may run: `of_pool` of the pool, then the oldest of each other lane. Under the
 // mutex.
 struct simulated::ready final : choice_candidates {
-  explicit ready(simulated& of)
-      : all(of), of_pool(std::min(of.lanes_[0]->queue.count(), choices_max)) {
+  explicit ready(simulated& scheduler)
+      : all(scheduler), of_pool(std::min(scheduler.lanes_[0]->queue.count(), choices_max)) {
     count = of_pool;
     for (std::size_t i = 1; i < all.lanes_.size(); ++i)
       count += all.lanes_[i]->queue.empty() ? 0 : 1;
@@ -107,13 +107,13 @@ struct simulated::ready final : choice_candidates {
     while (all.lanes_[i]->queue.empty() || nth-- != 0) ++i;
     return {all.lanes_[i].get(), 0};
   }
-  void list(std::vector<lineage>& to) const override {
+  void list(std::vector<lineage>& candidates) const override {
     const runnable* one = all.lanes_[0]->queue.first();
     for (std::size_t i = 0; i < of_pool; ++i, one = runnable_queue::next(*one))
-      to.push_back(all.names_.lineage_of(*one));
+      candidates.push_back(all.names_.lineage_of(*one));
     for (std::size_t i = 1; i < all.lanes_.size(); ++i) {
       const runnable* const oldest = all.lanes_[i]->queue.first();
-      if (oldest != nullptr) to.push_back(all.names_.lineage_of(*oldest));
+      if (oldest != nullptr) candidates.push_back(all.names_.lineage_of(*oldest));
     }
   }
   simulated& all;

@@ -74,8 +74,12 @@ class basic_run_queue {
   using index = typename Atomics::template atomic<std::size_t>;
   using slot = typename Atomics::template guarded<Item*>;
   // order: relaxed (both)  a hint for those outside the lock; publishes nothing
-  static std::size_t get(const index& of) noexcept { return of.load(std::memory_order_relaxed); }
-  static void set(index& of, std::size_t to) noexcept { of.store(to, std::memory_order_relaxed); }
+  static std::size_t get(const index& position) noexcept {
+    return position.load(std::memory_order_relaxed);
+  }
+  static void set(index& position, std::size_t value) noexcept {
+    position.store(value, std::memory_order_relaxed);
+  }
 
   TROUPE_NOINLINE bool grow() noexcept try {
     auto larger = std::make_unique<slot[]>(2 * (mask_ + 1));

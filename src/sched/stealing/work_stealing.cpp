@@ -81,7 +81,7 @@ void work_stealing::submit_to_any(runnable& item) noexcept {
 
 void work_stealing::submit_to_sleeper(runnable& item) noexcept {
   alive_.enter();
-  worker* const sleeper = idle_workers_.call_beside([&item](worker& to) { to.gift = &item; });
+  worker* const sleeper = idle_workers_.call_beside([&item](worker& woken) { woken.gift = &item; });
   if (sleeper != nullptr) return wake(sleeper);
   inbox_.push(item);
   wake(idle_workers_.call());
@@ -502,9 +502,9 @@ void work_stealing::hand_on(worker& self) noexcept {
 }
 
 void work_stealing::call_for(worker& victim, std::int64_t turn_ns) noexcept {
-  wake(idle_workers_.call_beside([&victim, turn_ns](worker& to) {
-    to.victim = &victim;
-    to.victim_turn_ns = turn_ns;
+  wake(idle_workers_.call_beside([&victim, turn_ns](worker& woken) {
+    woken.victim = &victim;
+    woken.victim_turn_ns = turn_ns;
   }));
 }
 
@@ -588,9 +588,9 @@ void work_stealing::attend() noexcept {
 bool work_stealing::nothing_left(const worker& self) const noexcept {
   if (workers_.size() == 1) return true;
   base::asymmetric::heavy();
-  for (const worker* one : workers_) {
+  for (const worker* other : workers_) {
     // order: relaxed  a hint; an idle worker has nothing (W3) but wake hints that came too late
-    if (one != &self && one->busy.load(std::memory_order_relaxed) && one->has_some_left())
+    if (other != &self && other->busy.load(std::memory_order_relaxed) && other->has_some_left())
       return false;
   }
   return true;
@@ -654,22 +654,23 @@ std::uint64_t work_stealing::sum_of(std::atomic<std::uint64_t> worker::*counter)
 executor::not_quiet work_stealing::for_each_quiet(const std::function<void(runnable&)>& look) {
   not_quiet missed;
   const std::uint64_t steals_before = sum_of(&worker::steals);
-  for (worker* one : workers_) {
-    const bool own = one == worker::current();
-    if (own) one->lock.enter();
+  for (worker* searched : workers_) {
+    const bool own = searched == worker::current();
+    if (own) searched->lock.enter();
     bool inside = own;
     // order: relaxed  a hint; an idle worker does not answer
-    approach how = one->busy.load(std::memory_order_relaxed) ? approach::ask : approach::revoke;
+    approach how =
+        searched->busy.load(std::memory_order_relaxed) ? approach::ask : approach::revoke;
     for (int tries = 0; !inside && tries < looks_max; ++tries) {
-      inside = enter_as_searcher(*one, how);
+      inside = enter_as_searcher(*searched, how);
       how = approach::revoke;
     }
     if (!inside) {
       ++missed.threads;
       continue;
     }
-    missed.in_flight += one->for_each_quiet(look);
-    own ? one->lock.leave() : one->lock.restore();
+    missed.in_flight += searched->for_each_quiet(look);
+    own ? searched->lock.leave() : searched->lock.restore();
   }
   if (sum_of(&worker::begun_steals) != steals_before) ++missed.in_flight;
   return missed;
@@ -679,7 +680,7 @@ executor::not_quiet work_stealing::for_each_quiet(const std::function<void(runna
 
 std::size_t work_stealing::queued() const {
   std::size_t sum = 0;
-  for (const worker* one : workers_) sum += one->queue.count();
+  for (const worker* counted : workers_) sum += counted->queue.count();
   return sum;
 }
 
@@ -806,9 +807,9 @@ void work_stealing::attach(poller& io) {
   wake(idle_workers_.call());
 }
 
-void work_stealing::notify(worker& one) noexcept {
+void work_stealing::notify(worker& sleeper) noexcept {
   // order: acquire  that worker sleeps in the poller, so it has seen it
-  if (one.parker.notify()) poller_.load(std::memory_order_acquire)->wake();
+  if (sleeper.parker.notify()) poller_.load(std::memory_order_acquire)->wake();
 }
 
 }  // namespace troupe::sched

@@ -45,10 +45,10 @@ std::uint64_t scattered(std::uint64_t nth, std::uint64_t count) noexcept {
 }  // namespace
 
 schedule portfolio::plain() const {
-  schedule made;
-  made.seed = seed_;
-  made.turns_max = turns_max_;
-  return made;
+  schedule plan;
+  plan.seed = seed_;
+  plan.turns_max = turns_max_;
+  return plan;
 }
 
 void portfolio::size_by(const execution& plain, std::uint64_t turns_max) {

@@ -47,9 +47,9 @@ class reduction {
     ++runs;
     schedule next = plan_;
     next.holds = holds;
-    const outcome of = run_(next, false);
-    if (!same_failure(of.failure, failure_)) return false;
-    best = {next, of};
+    const outcome result = run_(next, false);
+    if (!same_failure(result.failure, failure_)) return false;
+    best = {next, result};
     return true;
   }
 
@@ -74,7 +74,7 @@ class reduction {
 
 bool reduction::by_few(const execution& seen, const std::vector<hold>& all) {
   std::set<turn_id> overtaken;
-  for (const hold& one : all) overtaken.insert(one.held);
+  for (const hold& held : all) overtaken.insert(held.held);
   std::vector<std::pair<std::uint64_t, turn_id>> waited;
   for (std::size_t i = 0; i < seen.seen.size(); ++i) {
     const turn_seen& turn = seen.seen[i];
@@ -176,17 +176,17 @@ void reduction::without_ends() {
 
 }  // namespace
 
-bool same_failure(const std::string& one, const std::string& other) {
-  return one.empty() == other.empty() && without_numbers(one) == without_numbers(other);
+bool same_failure(const std::string& failure, const std::string& other) {
+  return failure.empty() == other.empty() && without_numbers(failure) == without_numbers(other);
 }
 
 bool is_small(const shrunk& found) noexcept {
   return found.reduced && found.plan.holds.size() <= few_holds;
 }
 
-bool is_smaller(const shrunk& one, const shrunk& other) noexcept {
-  if (one.reduced != other.reduced) return one.reduced;
-  return one.reduced && one.plan.holds.size() < other.plan.holds.size();
+bool is_smaller(const shrunk& found, const shrunk& other) noexcept {
+  if (found.reduced != other.reduced) return found.reduced;
+  return found.reduced && found.plan.holds.size() < other.plan.holds.size();
 }
 
 std::vector<hold> holds_of(const execution& seen) {
