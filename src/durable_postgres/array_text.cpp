@@ -43,38 +43,38 @@ std::size_t character_size(std::string_view text) noexcept {
 }  // namespace
 
 std::string stored_text(std::string_view any) {
-  std::string made;
-  made.reserve(any.size());
+  std::string text;
+  text.reserve(any.size());
   while (!any.empty()) {
     std::size_t size = character_size(any);
     if (size == 0 || any.front() == '\0') {
       size = 1;
-      made += "\\x";
-      append_hex(made, static_cast<unsigned char>(any.front()));
+      text += "\\x";
+      append_hex(text, static_cast<unsigned char>(any.front()));
     } else {
-      if (any.front() == '\\') made += '\\';
-      made += any.substr(0, size);
+      if (any.front() == '\\') text += '\\';
+      text += any.substr(0, size);
     }
     any.remove_prefix(size);
   }
-  return made;
+  return text;
 }
 
 std::string text_of_stored(std::string_view stored) {
-  std::string made;
-  made.reserve(stored.size());
+  std::string text;
+  text.reserve(stored.size());
   for (std::size_t at = 0; at < stored.size(); ++at) {
     if (stored[at] != '\\' || at + 1 == stored.size()) {
-      made += stored[at];
+      text += stored[at];
     } else if (stored[at + 1] == 'x' && at + 3 < stored.size() && digit_of(stored[at + 2]) >= 0 &&
                digit_of(stored[at + 3]) >= 0) {
-      made += static_cast<char>(16 * digit_of(stored[at + 2]) + digit_of(stored[at + 3]));
+      text += static_cast<char>(16 * digit_of(stored[at + 2]) + digit_of(stored[at + 3]));
       at += 3;
     } else {
-      made += stored[++at];
+      text += stored[++at];
     }
   }
-  return made;
+  return text;
 }
 
 std::vector<std::string> places_of_prefix(std::string_view prefix) {

@@ -29,19 +29,19 @@ struct message_columns {
   array_text number, id, named, origin, kind, key, asker, method, signature, arguments, failures;
   array_text shard;  // in a cluster
 
-  void add(const stored_message& one) {
-    number.add(as_integer(one.order));
-    id.add_bytes(packed(one.id));
-    named.add(one.named ? 1 : 0);
-    origin.add(static_cast<int>(one.from));
-    kind.add_text(one.to.kind);
-    key.add_text(one.to.key);
-    asker.add_bytes(packed(one.asker));
-    method.add_text(one.method);
-    signature.add(as_integer(one.signature));
-    arguments.add_bytes(one.arguments);
-    failures.add(one.failures);
-    shard.add(one.shard);
+  void add(const stored_message& message) {
+    number.add(as_integer(message.order));
+    id.add_bytes(packed(message.id));
+    named.add(message.named ? 1 : 0);
+    origin.add(static_cast<int>(message.from));
+    kind.add_text(message.to.kind);
+    key.add_text(message.to.key);
+    asker.add_bytes(packed(message.asker));
+    method.add_text(message.method);
+    signature.add(as_integer(message.signature));
+    arguments.add_bytes(message.arguments);
+    failures.add(message.failures);
+    shard.add(message.shard);
   }
 };
 
@@ -56,13 +56,13 @@ std::vector<task<>> batch_writer::statements_of(const batch& all) {
   add_dead(all);
   add_reminders(all);
   add_fired_reminders(all);
-  if (in_cluster_) return std::move(made_);
+  if (in_cluster_) return std::move(statements_);
   // Numbers of messages are not used again, also when the inbox is empty.
   add("UPDATE durable_meta SET value = "
       "CASE name WHEN 'last_batch' THEN $1::bigint ELSE greatest(value, $2::bigint) END "
       "WHERE name IN ('last_batch', 'last_number')",
       as_integer(all.number), all.arrived.empty() ? 0 : as_integer(all.arrived.back()->order));
-  return std::move(made_);
+  return std::move(statements_);
 }
 
 void batch_writer::add_arrived(const batch& all) {
@@ -91,10 +91,10 @@ void batch_writer::add_inbox(const batch& all) {
   if (!all.arrived.empty()) add_arrived(all);
   if (!all.failed.empty()) {
     array_text number, failures;
-    for (const batch::failed_message* one :
+    for (const batch::failed_message* failed :
          last_ones(all.failed, [](const auto& each) { return each.order; })) {
-      number.add(as_integer(one->order));
-      failures.add(one->failures);
+      number.add(as_integer(failed->order));
+      failures.add(failed->failures);
     }
     add("UPDATE durable_inbox AS i SET failures = n.failures "
         "FROM unnest($1::bigint[], $2::integer[]) AS n(number, failures) "
@@ -111,14 +111,14 @@ void batch_writer::add_inbox(const batch& all) {
 void batch_writer::add_states(const batch& all) {
   if (!all.states.empty()) {
     array_text kind, key, schema, fingerprint, number, value;
-    for (const batch::changed_state* one :
+    for (const batch::changed_state* changed :
          last_ones(all.states, [](const auto& each) { return each.of; })) {
-      kind.add_text(one->of.kind);
-      key.add_text(one->of.key);
-      schema.add(one->state.schema);
-      fingerprint.add(as_integer(one->state.fingerprint));
-      number.add(as_integer(one->state.number));
-      value.add_bytes(one->state.value);
+      kind.add_text(changed->of.kind);
+      key.add_text(changed->of.key);
+      schema.add(changed->state.schema);
+      fingerprint.add(as_integer(changed->state.fingerprint));
+      number.add(as_integer(changed->state.number));
+      value.add_bytes(changed->state.value);
     }
     add("INSERT INTO durable_state SELECT * FROM unnest($1::text[], $2::text[], $3::integer[], "
         "$4::bigint[], $5::bigint[], $6::bytea[]) ON CONFLICT (kind, key) DO UPDATE SET "
@@ -128,11 +128,11 @@ void batch_writer::add_states(const batch& all) {
   }
   if (!all.events.empty()) {
     array_text kind, key, number, value;
-    for (const batch::appended_event& one : all.events) {
-      kind.add_text(one.of.kind);
-      key.add_text(one.of.key);
-      number.add(as_integer(one.number));
-      value.add_bytes(one.value);
+    for (const batch::appended_event& event : all.events) {
+      kind.add_text(event.of.kind);
+      key.add_text(event.of.key);
+      number.add(as_integer(event.number));
+      value.add_bytes(event.value);
     }
     add("INSERT INTO durable_events "
         "SELECT * FROM unnest($1::text[], $2::text[], $3::bigint[], $4::bytea[])",
@@ -143,14 +143,14 @@ void batch_writer::add_states(const batch& all) {
 void batch_writer::add_answers(const batch& all) {
   if (!all.answers.empty()) {
     array_text id, asker, at, failed, error_type, value;
-    for (const stored_answer* one :
+    for (const stored_answer* answer :
          last_ones(all.answers, [](const auto& each) { return each.id; })) {
-      id.add_bytes(packed(one->id));
-      asker.add_bytes(packed(one->asker));
-      at.add(one->at.time_since_epoch().count());
-      failed.add(one->failed ? 1 : 0);
-      error_type.add_text(one->error_type);
-      value.add_bytes(one->value);
+      id.add_bytes(packed(answer->id));
+      asker.add_bytes(packed(answer->asker));
+      at.add(answer->at.time_since_epoch().count());
+      failed.add(answer->failed ? 1 : 0);
+      error_type.add_text(answer->error_type);
+      value.add_bytes(answer->value);
     }
     add("INSERT INTO durable_answers SELECT * FROM unnest($1::bytea[], $2::bytea[], $3::bigint[], "
         "$4::integer[], $5::text[], $6::bytea[]) ON CONFLICT (id) DO UPDATE SET "
@@ -215,12 +215,12 @@ void batch_writer::add_dead(const batch& all) {
   if (all.dead.empty()) return;
   message_columns rows;
   array_text error_type, error, at;
-  for (const dead_letter* one :
+  for (const dead_letter* letter :
        last_ones(all.dead, [](const auto& each) { return each.message.order; })) {
-    rows.add(one->message);
-    error_type.add_text(one->error_type);
-    error.add_text(one->error);
-    at.add(one->at.time_since_epoch().count());
+    rows.add(letter->message);
+    error_type.add_text(letter->error_type);
+    error.add_text(letter->error);
+    at.add(letter->at.time_since_epoch().count());
   }
   add("INSERT INTO durable_dead SELECT * FROM unnest($1::bigint[], $2::bytea[], $3::integer[], "
       "$4::integer[], $5::text[], $6::text[], $7::bytea[], $8::text[], $9::bigint[], "
@@ -234,17 +234,17 @@ void batch_writer::add_dead(const batch& all) {
 
 void batch_writer::add_set_reminders(const batch& all) {
   array_text kind, key, name, due, rule, method, signature, arguments, shard;
-  for (const stored_reminder* one :
+  for (const stored_reminder* reminder :
        last_ones(all.reminders, [](const auto& each) { return std::pair(each.to, each.name); })) {
-    kind.add_text(one->to.kind);
-    key.add_text(one->to.key);
-    name.add_text(one->name);
-    due.add(one->due.time_since_epoch().count());
-    rule.add_text(one->rule);
-    method.add_text(one->method);
-    signature.add(as_integer(one->signature));
-    arguments.add_bytes(one->arguments);
-    shard.add(one->shard);
+    kind.add_text(reminder->to.kind);
+    key.add_text(reminder->to.key);
+    name.add_text(reminder->name);
+    due.add(reminder->due.time_since_epoch().count());
+    rule.add_text(reminder->rule);
+    method.add_text(reminder->method);
+    signature.add(as_integer(reminder->signature));
+    arguments.add_bytes(reminder->arguments);
+    shard.add(reminder->shard);
   }
   const auto add_rows = [&](std::string_view text, auto&&... more) {
     add(text, kind.take(), key.take(), name.take(), due.take(), rule.take(), method.take(),
@@ -272,10 +272,10 @@ void batch_writer::add_reminders(const batch& all) {
   if (!all.reminders.empty()) add_set_reminders(all);
   if (!all.removed_reminders.empty()) {
     array_text kind, key, name;
-    for (const batch::reminder_name& one : all.removed_reminders) {
-      kind.add_text(one.of.kind);
-      key.add_text(one.of.key);
-      name.add_text(one.name);
+    for (const batch::reminder_name& reminder : all.removed_reminders) {
+      kind.add_text(reminder.of.kind);
+      key.add_text(reminder.of.key);
+      name.add_text(reminder.name);
     }
     add("DELETE FROM durable_reminders WHERE (kind, key, name) IN "
         "(SELECT * FROM unnest($1::text[], $2::text[], $3::text[]))",
@@ -288,14 +288,14 @@ void batch_writer::add_fired_reminders(const batch& all) {
     array_text kind, key, name, due, next;
     bool any = false;
   } moved, removed;
-  for (const batch::fired_reminder& one : all.fired_reminders) {
-    columns& to = one.next ? moved : removed;
-    to.any = true;
-    to.kind.add_text(one.of.kind);
-    to.key.add_text(one.of.key);
-    to.name.add_text(one.name);
-    to.due.add(one.due.time_since_epoch().count());
-    if (one.next) to.next.add(one.next->time_since_epoch().count());
+  for (const batch::fired_reminder& reminder : all.fired_reminders) {
+    columns& target = reminder.next ? moved : removed;
+    target.any = true;
+    target.kind.add_text(reminder.of.kind);
+    target.key.add_text(reminder.of.key);
+    target.name.add_text(reminder.name);
+    target.due.add(reminder.due.time_since_epoch().count());
+    if (reminder.next) target.next.add(reminder.next->time_since_epoch().count());
   }
   if (moved.any)
     add("UPDATE durable_reminders AS r SET due = n.next "

@@ -13,8 +13,8 @@ namespace troupe::durable {
 
 class batch_writer {
  public:
-  explicit batch_writer(postgres::transaction& to, bool in_cluster = false) noexcept
-      : to_(to), in_cluster_(in_cluster) {}
+  explicit batch_writer(postgres::transaction& transaction, bool in_cluster = false) noexcept
+      : transaction_(transaction), in_cluster_(in_cluster) {}
 
   // The statements, in the order in which they are to be sent; `all` is not needed any more. In a
   // cluster somebody else writes the number of the batch.
@@ -23,7 +23,7 @@ class batch_writer {
  private:
   template <class... P>
   void add(std::string_view text, P&&... parameters) {
-    made_.push_back(run(to_.execute(text, std::forward<P>(parameters)...)));
+    statements_.push_back(run(transaction_.execute(text, std::forward<P>(parameters)...)));
   }
   static task<> run(task<postgres::changes> one);
 
@@ -38,9 +38,9 @@ class batch_writer {
   void add_set_reminders(const batch& all);
   void add_fired_reminders(const batch& all);
 
-  postgres::transaction& to_;
+  postgres::transaction& transaction_;
   const bool in_cluster_;
-  std::vector<task<>> made_;
+  std::vector<task<>> statements_;
 };
 
 }  // namespace troupe::durable

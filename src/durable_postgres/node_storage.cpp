@@ -43,21 +43,21 @@ using identity_ref = std::shared_ptr<const identity>;
       "PostgreSQL database since; this one can store nothing any more");
 }
 
-task<> check_others(transaction& within, identity_ref who) {
+task<> check_others(transaction& within, identity_ref node) {
   auto asks = within.query_one<std::optional<std::string>>(
-      "SELECT min(cluster) FROM durable_nodes WHERE cluster <> $1::text", who->cluster);
+      "SELECT min(cluster) FROM durable_nodes WHERE cluster <> $1::text", node->cluster);
   const std::optional<std::optional<std::string>> other = co_await std::move(asks);
   if (other && *other)
     throw usage_error(
         "troupe: durable: the tables of the PostgreSQL database belong to the cluster " + **other +
-        ", and this node is of " + who->cluster + "; give each cluster a schema of its own");
+        ", and this node is of " + node->cluster + "; give each cluster a schema of its own");
 }
 
 // A store without a cluster does not know the shards of what it has left there. It is shut out
 // first: its next transaction would wait for the row of the owner.
-task<> upgrade(transaction& within, identity_ref who) {
-  auto takes =
-      within.execute("UPDATE durable_meta SET value = $1::bigint WHERE name = 'owner'", who->owner);
+task<> upgrade(transaction& within, identity_ref node) {
+  auto takes = within.execute("UPDATE durable_meta SET value = $1::bigint WHERE name = 'owner'",
+                              node->owner);
   co_await std::move(takes);
   auto counts = within.query_one<bool>(
       "SELECT EXISTS (SELECT FROM durable_inbox) OR EXISTS (SELECT FROM durable_reminders)");
@@ -71,7 +71,7 @@ task<> upgrade(transaction& within, identity_ref who) {
   co_await std::move(makes);
 }
 
-task<> make_cluster_tables(transaction& within, identity_ref who) {
+task<> make_cluster_tables(transaction& within, identity_ref node) {
   auto makes = make_tables(within);
   co_await std::move(makes);
   auto looks = within.query_one<bool>("SELECT to_regclass('cluster_shards') IS NOT NULL");
@@ -87,10 +87,10 @@ task<> make_cluster_tables(transaction& within, identity_ref who) {
                        std::to_string(version) + ", and this program reads version " +
                        std::to_string(cluster_tables_version) + "; use the newer program");
   if (version < cluster_tables_version) {
-    auto upgrades = upgrade(within, who);
+    auto upgrades = upgrade(within, node);
     co_await std::move(upgrades);
   }
-  auto checks = check_others(within, who);
+  auto checks = check_others(within, node);
   co_await std::move(checks);
 }
 
@@ -109,65 +109,65 @@ task<std::uint64_t> reserve_numbers(task<std::optional<std::int64_t>> asks) {
   co_return as_number(*before);
 }
 
-task<opened_storage> open_node(transaction& within, identity_ref who) {
-  auto makes = make_cluster_tables(within, who);
+task<opened_storage> open_node(transaction& within, identity_ref node) {
+  auto makes = make_cluster_tables(within, node);
   co_await std::move(makes);
   auto drops = within.execute(
       "DELETE FROM durable_nodes WHERE cluster = $1::text AND life <> $2::text "
       "AND at < now() - interval '30 days' AND NOT EXISTS (SELECT FROM cluster_shards AS s "
       "WHERE s.cluster = $1::text AND s.owner = life)",
-      who->cluster, who->life);
+      node->cluster, node->life);
   co_await std::move(drops);
   auto takes = within.query_one<std::int64_t>(
       "INSERT INTO durable_nodes AS n VALUES ($1::text, $2::text, $3::bigint, 0, now()) "
       "ON CONFLICT (cluster, life) DO UPDATE SET owner = excluded.owner, at = now() "
       "RETURNING last_batch",
-      who->cluster, who->life, who->owner);
+      node->cluster, node->life, node->owner);
   opened_storage found;
   found.last_batch = as_number((co_await std::move(takes)).value_or(0));
   auto reserves = reserve_numbers(within.query_one<std::int64_t>(
-      reserve, who->cluster, who->life, who->owner, as_integer(orders_at_once)));
+      reserve, node->cluster, node->life, node->owner, as_integer(orders_at_once)));
   found.last_order = co_await std::move(reserves);
   auto reads_classes = read_classes(within);
   found.classes = co_await std::move(reads_classes);
   co_return found;
 }
 
-task<> begin_batch(transaction& within, identity_ref who, std::uint64_t number) {
+task<> begin_batch(transaction& within, identity_ref node, std::uint64_t number) {
   auto asks = within.query_one<std::string>(
       "UPDATE durable_nodes SET last_batch = $4::bigint, at = now() "
       "WHERE cluster = $1::text AND life = $2::text AND owner = $3::bigint "
       "RETURNING set_config('idle_in_transaction_session_timeout', $5::text, true)",
-      who->cluster, who->life, who->owner, as_integer(number), node_silence_max_ms);
+      node->cluster, node->life, node->owner, as_integer(number), node_silence_max_ms);
   const std::optional<std::string> found = co_await std::move(asks);
   if (!found) refuse_taken();
 }
 
 // Rows are locked in the order of their numbers, as leases do.
-task<> check_shards(transaction& within, identity_ref who, std::vector<held_shard> all) {
+task<> check_shards(transaction& within, identity_ref node, std::vector<held_shard> all) {
   array_text shards;
-  for (const held_shard& one : all) shards.add(one.shard);
+  for (const held_shard& held : all) shards.add(held.shard);
   auto asks = within.query<std::tuple<std::int64_t, std::int64_t>>(
       "SELECT shard, fence FROM cluster_shards WHERE cluster = $1::text AND owner = $2::text "
       "AND shard = ANY($3::bigint[]) ORDER BY shard FOR SHARE",
-      who->cluster, who->life, shards.take());
+      node->cluster, node->life, shards.take());
   const auto rows = co_await std::move(asks);
   std::set<held_shard> mine;
   for (const auto& [shard, fence] : rows)
     mine.insert({static_cast<std::uint32_t>(shard), as_number(fence)});
   std::vector<std::uint32_t> moved;
-  for (const held_shard& one : all) {
-    if (!mine.contains(one)) moved.push_back(one.shard);
+  for (const held_shard& held : all) {
+    if (!mine.contains(held)) moved.push_back(held.shard);
   }
   if (!moved.empty())
     throw shard_moved(std::move(moved),
                       "troupe: durable: another node of the cluster acts for these actors now");
 }
 
-task<> write(transaction& within, std::shared_ptr<const batch> all, identity_ref who) {
+task<> write(transaction& within, std::shared_ptr<const batch> all, identity_ref node) {
   std::vector<task<>> statements;
-  statements.push_back(begin_batch(within, who, all->number));
-  if (!all->shards.empty()) statements.push_back(check_shards(within, who, all->shards));
+  statements.push_back(begin_batch(within, node, all->number));
+  if (!all->shards.empty()) statements.push_back(check_shards(within, node, all->shards));
   for (task<>& one : batch_writer(within, true).statements_of(*all))
     statements.push_back(std::move(one));
   all.reset();
@@ -177,34 +177,35 @@ task<> write(transaction& within, std::shared_ptr<const batch> all, identity_ref
 
 class node_in_postgres final : public in_postgres {
  public:
-  node_in_postgres(runtime& on, const std::string& target, identity who,
+  node_in_postgres(runtime& on, const std::string& target, identity node,
                    const postgres::options& chosen)
-      : in_postgres(on, target, chosen), who_(std::make_shared<identity>(std::move(who))) {}
+      : in_postgres(on, target, chosen), identity_(std::make_shared<identity>(std::move(node))) {}
 
   task<opened_storage> open() override {
-    auto now = std::make_shared<identity>(*who_);
+    auto now = std::make_shared<identity>(*identity_);
     now->owner = new_owner();
-    who_ = std::move(now);
-    const auto body = [who = who_](transaction& within) { return open_node(within, who); };
+    identity_ = std::move(now);
+    const auto body = [node = identity_](transaction& within) { return open_node(within, node); };
     return writes_.in_transaction(body);
   }
   task<std::vector<stored_message>> inbox(std::uint64_t after, std::size_t most) override;
   task<std::vector<stored_reminder>> reminders(std::size_t most) override;
   task<> commit(std::shared_ptr<const batch> all) override {
-    const auto body = [all = std::move(all), who = who_](transaction& within) {
-      return write(within, all, who);
+    const auto body = [all = std::move(all), node = identity_](transaction& within) {
+      return write(within, all, node);
     };
     return writes_.in_transaction(body);
   }
   task<std::uint64_t> last_batch() override;
   task<std::uint64_t> reserve_orders() override {
-    return reserve_numbers(writes_.query_one<std::int64_t>(
-        reserve, who_->cluster, who_->life, who_->owner, as_integer(orders_at_once)));
+    return reserve_numbers(writes_.query_one<std::int64_t>(reserve, identity_->cluster,
+                                                           identity_->life, identity_->owner,
+                                                           as_integer(orders_at_once)));
   }
   void act_for(std::vector<std::uint32_t> shards) override {
-    array_text made;
-    for (const std::uint32_t one : shards) made.add(one);
-    std::string text = made.take();
+    array_text column;
+    for (const std::uint32_t shard : shards) column.add(shard);
+    std::string text = column.take();
     std::lock_guard held(mutex_);
     shards_ = std::move(text);
   }
@@ -215,7 +216,7 @@ class node_in_postgres final : public in_postgres {
     return shards_;
   }
 
-  identity_ref who_;
+  identity_ref identity_;
   mutable std::mutex mutex_;
   std::string shards_ = "{}";  // as a parameter
 };
@@ -244,13 +245,13 @@ task<std::vector<stored_reminder>> node_in_postgres::reminders(std::size_t most)
 }
 
 task<std::uint64_t> node_in_postgres::last_batch() {
-  const identity_ref who = who_;
+  const identity_ref node = identity_;
   auto asks = reading(writes_.query_one<std::tuple<std::int64_t, std::int64_t>>(
       "SELECT owner, last_batch FROM durable_nodes WHERE cluster = $1::text AND life = $2::text "
       "FOR UPDATE",
-      who->cluster, who->life));
+      node->cluster, node->life));
   const auto found = co_await std::move(asks);
-  if (!found || std::get<0>(*found) != who->owner) refuse_taken();
+  if (!found || std::get<0>(*found) != node->owner) refuse_taken();
   co_return as_number(std::get<1>(*found));
 }
 
@@ -259,8 +260,8 @@ task<std::uint64_t> node_in_postgres::last_batch() {
 std::unique_ptr<storage> postgres_storage_of_node(runtime& on, std::string target,
                                                   std::string cluster, std::string life,
                                                   const postgres::options& chosen) {
-  identity who{std::move(cluster), std::move(life)};
-  return std::make_unique<node_in_postgres>(on, target, std::move(who), chosen);
+  identity node{std::move(cluster), std::move(life)};
+  return std::make_unique<node_in_postgres>(on, target, std::move(node), chosen);
 }
 
 }  // namespace troupe::durable

@@ -139,31 +139,31 @@ task<std::vector<class_shape>> read_classes(transaction& within) {
 }
 
 stored_message message_of(message_row row) {
-  stored_message one;
-  one.order = as_number(std::get<0>(row));
-  one.id = unpacked(std::get<1>(row));
-  one.named = std::get<2>(row) != 0;
-  one.from = static_cast<origin>(std::get<3>(row));
-  one.to = {text_of_stored(std::get<4>(row)), text_of_stored(std::get<5>(row))};
-  one.asker = unpacked(std::get<6>(row));
-  one.method = text_of_stored(std::get<7>(row));
-  one.signature = as_number(std::get<8>(row));
-  one.arguments = std::move(std::get<9>(row));
-  one.failures = std::get<10>(row);
-  one.shard = std::get<11>(row);
-  return one;
+  stored_message message;
+  message.order = as_number(std::get<0>(row));
+  message.id = unpacked(std::get<1>(row));
+  message.named = std::get<2>(row) != 0;
+  message.from = static_cast<origin>(std::get<3>(row));
+  message.to = {text_of_stored(std::get<4>(row)), text_of_stored(std::get<5>(row))};
+  message.asker = unpacked(std::get<6>(row));
+  message.method = text_of_stored(std::get<7>(row));
+  message.signature = as_number(std::get<8>(row));
+  message.arguments = std::move(std::get<9>(row));
+  message.failures = std::get<10>(row);
+  message.shard = std::get<11>(row);
+  return message;
 }
 stored_reminder reminder_of(reminder_row row) {
-  stored_reminder one;
-  one.to = {text_of_stored(std::get<0>(row)), text_of_stored(std::get<1>(row))};
-  one.name = text_of_stored(std::get<2>(row));
-  one.due = decltype(one.due)(std::chrono::milliseconds(std::get<3>(row)));
-  one.rule = text_of_stored(std::get<4>(row));
-  one.method = text_of_stored(std::get<5>(row));
-  one.signature = as_number(std::get<6>(row));
-  one.arguments = std::move(std::get<7>(row));
-  one.shard = std::get<8>(row);
-  return one;
+  stored_reminder reminder;
+  reminder.to = {text_of_stored(std::get<0>(row)), text_of_stored(std::get<1>(row))};
+  reminder.name = text_of_stored(std::get<2>(row));
+  reminder.due = decltype(reminder.due)(std::chrono::milliseconds(std::get<3>(row)));
+  reminder.rule = text_of_stored(std::get<4>(row));
+  reminder.method = text_of_stored(std::get<5>(row));
+  reminder.signature = as_number(std::get<6>(row));
+  reminder.arguments = std::move(std::get<7>(row));
+  reminder.shard = std::get<8>(row);
+  return reminder;
 }
 
 task<opened_storage> in_postgres::open() {
@@ -181,11 +181,11 @@ task<> in_postgres::commit(std::shared_ptr<const batch> all) {
 
 task<> in_postgres::keep_classes(std::vector<class_shape> added) {
   array_text kind, schema, fingerprint, shape;
-  for (const class_shape& one : added) {
-    kind.add_text(one.kind);
-    schema.add(one.schema);
-    fingerprint.add(as_integer(one.fingerprint));
-    shape.add_text(one.shape);
+  for (const class_shape& shape_added : added) {
+    kind.add_text(shape_added.kind);
+    schema.add(shape_added.schema);
+    fingerprint.add(as_integer(shape_added.fingerprint));
+    shape.add_text(shape_added.shape);
   }
   return run(writes_.execute(
       "INSERT INTO durable_classes SELECT * FROM unnest($1::text[], $2::integer[], $3::bigint[], "
@@ -203,8 +203,8 @@ void in_postgres::check_name(std::string_view kind, std::string_view key) const 
                       std::to_string(name_bytes_max) + "; choose shorter keys");
 }
 
-task<std::optional<stored_state>> in_postgres::load(actor_name of) {
-  const std::string kind = stored_text(of.kind), key = stored_text(of.key);
+task<std::optional<stored_state>> in_postgres::load(actor_name actor) {
+  const std::string kind = stored_text(actor.kind), key = stored_text(actor.key);
   // The state's own row has the number 0, and comes before the events.
   auto asks = reading(
       reads_.query<std::tuple<std::int64_t, std::uint32_t, std::int64_t, std::int64_t, bytes>>(
