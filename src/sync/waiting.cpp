@@ -33,9 +33,9 @@ void thread_sleep::notify() noexcept {
   base::kernel_futex::wake_one(woken_);
 }
 
-void throw_ended(const tasks::suspension& one, const char* name) {
-  if (one.ended == tasks::outcome::deadlock) tasks::throw_refused(one);
-  if (one.ended == tasks::outcome::timed_out)
+void throw_ended(const tasks::suspension& ended_wait, const char* name) {
+  if (ended_wait.ended == tasks::outcome::deadlock) tasks::throw_refused(ended_wait);
+  if (ended_wait.ended == tasks::outcome::timed_out)
     throw timed_out(std::string("troupe: ") + name + ": it did not come in time");
   throw cancelled(std::string("troupe: ") + name + ": the wait was cancelled");
 }

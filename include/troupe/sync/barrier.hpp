@@ -38,24 +38,24 @@ class barrier {
 
   struct arriving : sync::waiter {
     static constexpr const char* name = "the other parties of a barrier";
-    explicit arriving(barrier& at) noexcept : of(&at) {}
-    arriving(arriving&& other) noexcept : of(other.of) {}
+    explicit arriving(barrier& at) noexcept : owner(&at) {}
+    arriving(arriving&& other) noexcept : owner(other.owner) {}
     bool start() noexcept;
     bool withdraw() noexcept {
-      std::lock_guard lock(of->mutex_);
+      std::lock_guard lock(owner->mutex_);
       return std::exchange(paused, false) || leave();
     }
     bool put_back() const noexcept { return false; }  // the others have passed
     // A party that is paused has not arrived.
     bool pause() noexcept {
-      std::lock_guard lock(of->mutex_);
+      std::lock_guard lock(owner->mutex_);
       paused = leave();
       return paused;
     }
     void resume() noexcept {
       sync::woken_waiters ready;
       {
-        std::lock_guard lock(of->mutex_);
+        std::lock_guard lock(owner->mutex_);
         // otherwise the wait has ended by its limit
         if (!std::exchange(paused, false) || !arrive(ready)) return;
       }
@@ -64,15 +64,15 @@ class barrier {
     }
     bool finish() const noexcept { return last; }
 
-    barrier* of;
+    barrier* owner;
     bool last = false, paused = false;
 
    private:
     // Both under the mutex. Returns true if it is the last one.
     bool arrive(sync::woken_waiters& ready) noexcept;
     bool leave() noexcept {
-      if (!of->list_.withdraw(*this)) return false;
-      --of->arrived_;
+      if (!owner->list_.withdraw(*this)) return false;
+      --owner->arrived_;
       return true;
     }
   };
@@ -90,20 +90,20 @@ class barrier {
 };
 
 inline bool barrier::arriving::arrive(sync::woken_waiters& ready) noexcept {
-  if (++of->arrived_ < of->parties_) {
-    of->list_.push(*this);
+  if (++owner->arrived_ < owner->parties_) {
+    owner->list_.push(*this);
     return false;
   }
   last = true;
-  of->arrived_ = 0;
-  ready.push_all(of->list_);
+  owner->arrived_ = 0;
+  ready.push_all(owner->list_);
   return true;
 }
 
 inline bool barrier::arriving::start() noexcept {
   sync::woken_waiters ready;
   {
-    std::lock_guard lock(of->mutex_);
+    std::lock_guard lock(owner->mutex_);
     if (!arrive(ready)) return true;
   }
   ready.wake();

@@ -60,8 +60,8 @@ struct sending : sending_waiter<T> {
     }
   }
   static bool do_inside(channel_waiter<>& self, channel_waiter<>*& served) noexcept {
-    auto& one = static_cast<sending&>(self);
-    return one.into->send_inside(one, served);
+    auto& waiting = static_cast<sending&>(self);
+    return waiting.into->send_inside(waiting, served);
   }
   channel_base<>& on() const noexcept { return *into; }
 
@@ -89,8 +89,8 @@ struct receiving : receiving_waiter<T> {
   // For select.
   void prepare() noexcept {}
   static bool do_inside(channel_waiter<>& self, channel_waiter<>*& served) noexcept {
-    auto& one = static_cast<receiving&>(self);
-    return one.from->receive_inside(one, served);
+    auto& waiting = static_cast<receiving&>(self);
+    return waiting.from->receive_inside(waiting, served);
   }
   channel_base<>& on() const noexcept { return *from; }
 
@@ -206,10 +206,10 @@ class channel {
   // Does not wait. Returns false if it would have to; then the value is not moved. Throws
   // channel_closed.
   bool try_send(T&& value) const {
-    sync::sending_waiter<T> one;
-    one.value = &value;
-    if (!state_->try_send(one)) return false;
-    if (one.end != sync::send_end::sent) sync::throw_not_sent(one.end);
+    sync::sending_waiter<T> waiting;
+    waiting.value = &value;
+    if (!state_->try_send(waiting)) return false;
+    if (waiting.end != sync::send_end::sent) sync::throw_not_sent(waiting.end);
     return true;
   }
   bool try_send(const T& value) const requires std::is_copy_constructible_v<T> {
@@ -218,9 +218,9 @@ class channel {
   }
   // Does not wait. Empty if there is no value now, or the channel is closed.
   std::optional<T> try_receive() const {
-    sync::receiving_waiter<T> one;
-    static_cast<void>(state_->try_receive(one));
-    return one.take();
+    sync::receiving_waiter<T> waiting;
+    static_cast<void>(state_->try_receive(waiting));
+    return waiting.take();
   }
 
   // Senders get channel_closed from now on, waiting senders as well; receivers get the remaining
@@ -249,13 +249,13 @@ template <class T>
 class channel<T>::sender : sync::channel_half<T, sync::channel_side::senders> {
  public:
   template <class Value>
-  auto send(Value&& value) const requires requires(channel<T> to, Value&& given) {
-    to.send(std::forward<Value>(given));
+  auto send(Value&& value) const requires requires(channel<T> target, Value&& given) {
+    target.send(std::forward<Value>(given));
   }
   { return whole().send(std::forward<Value>(value)); }
   template <class Value>
-  bool try_send(Value&& value) const requires requires(channel<T> to, Value&& given) {
-    to.try_send(std::forward<Value>(given));
+  bool try_send(Value&& value) const requires requires(channel<T> target, Value&& given) {
+    target.try_send(std::forward<Value>(given));
   }
   { return whole().try_send(std::forward<Value>(value)); }
   void close() const noexcept { this->state_->close(); }

@@ -48,37 +48,38 @@ class condition {
   // First in the condition's list; a notify moves it to the mutex, and it continues with the lock.
   struct waiting : sync::permit_waiter {
     static constexpr const char* name = "a condition";
-    waiting(condition& on, mutex::guard& given) noexcept : of(&on), held(&given), lock(given.of_) {}
+    waiting(condition& on, mutex::guard& given) noexcept
+        : owner(&on), held(&given), lock(given.lock_) {}
     waiting(waiting&& other) noexcept
-        : of(other.of), held(other.held), lock(other.lock), by(other.by) {}
+        : owner(other.owner), held(other.held), lock(other.lock), by(other.by) {}
     void begin_in(tasks::coroutine& waits) noexcept { by = &waits; }
     bool start() noexcept {
       {
-        std::lock_guard guard(of->mutex_);
-        of->list_.push(*this);
+        std::lock_guard guard(owner->mutex_);
+        owner->list_.push(*this);
       }
       held->unlock();
       return true;
     }
     bool withdraw() noexcept {
       {
-        std::lock_guard guard(of->mutex_);
-        if (!notified) return of->list_.withdraw(*this);
+        std::lock_guard guard(owner->mutex_);
+        if (!notified) return owner->list_.withdraw(*this);
       }
       if (!lock->permits_.withdraw(*this)) return false;
-      of->notify_one();  // another party gets the notification
+      owner->notify_one();  // another party gets the notification
       return true;
     }
     bool put_back() noexcept {
       lock->permits_.give(wants);
-      of->notify_one();
+      owner->notify_one();
       return true;
     }
     void finish() noexcept {
-      held->of_ = lock;
+      held->lock_ = lock;
       if (by != nullptr) lock->holder_.begin(*by);
     }
-    condition* of;
+    condition* owner;
     mutex::guard* held;
     mutex* lock;
     const tasks::coroutine* by = nullptr;
@@ -121,9 +122,9 @@ class condition {
       for (; most != 0; --most) {
         sync::waiter* const next = list_.pop();
         if (next == nullptr) break;
-        auto& one = static_cast<waiting&>(*next);
-        one.notified = true;
-        if (!one.lock->permits_.take_or_wait(one)) ready.push(one);
+        auto& waiting_party = static_cast<waiting&>(*next);
+        waiting_party.notified = true;
+        if (!waiting_party.lock->permits_.take_or_wait(waiting_party)) ready.push(waiting_party);
       }
     }
     ready.wake();

@@ -56,16 +56,16 @@ template <class Lock, bool shared>
 class [[nodiscard]] held {
  public:
   held() = default;
-  explicit held(Lock& of) noexcept : of_(&of) {}
+  explicit held(Lock& lock) noexcept : lock_(&lock) {}
   // From then on no report names the holder.
-  held(held&& other) noexcept : of_(std::exchange(other.of_, nullptr)) {
-    if (of_ != nullptr) of_->forget_holder();
+  held(held&& other) noexcept : lock_(std::exchange(other.lock_, nullptr)) {
+    if (lock_ != nullptr) lock_->forget_holder();
   }
   held& operator=(held&& other) noexcept {
     if (this != &other) {
       unlock();
-      of_ = std::exchange(other.of_, nullptr);
-      if (of_ != nullptr) of_->forget_holder();
+      lock_ = std::exchange(other.lock_, nullptr);
+      if (lock_ != nullptr) lock_->forget_holder();
     }
     return *this;
   }
@@ -73,13 +73,13 @@ class [[nodiscard]] held {
 
   // Gives the lock back early.
   void unlock() noexcept {
-    if (Lock* const of = std::exchange(of_, nullptr)) of->give_back(shared);
+    if (Lock* const lock = std::exchange(lock_, nullptr)) lock->give_back(shared);
   }
-  explicit operator bool() const noexcept { return of_ != nullptr; }
+  explicit operator bool() const noexcept { return lock_ != nullptr; }
 
  private:
   friend troupe::condition;
-  Lock* of_ = nullptr;
+  Lock* lock_ = nullptr;
 };
 
 // The wait for a lock.

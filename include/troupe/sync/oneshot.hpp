@@ -34,9 +34,9 @@ namespace troupe {
 //     }
 template <class T = void>
 std::pair<promise<T>, future<T>> oneshot() {
-  promise<T> to;
-  future<T> from = to.get_future();
-  return {std::move(to), std::move(from)};
+  promise<T> given;
+  future<T> from = given.get_future();
+  return {std::move(given), std::move(from)};
 }
 
 }  // namespace troupe

@@ -52,11 +52,11 @@ class basic_permits {
   }
 
   // The same, or else puts the waiter into the list and returns true.
-  bool take_or_wait(permit_waiter& one) noexcept {
-    if (try_take(one.wants)) return false;
+  bool take_or_wait(permit_waiter& party) noexcept {
+    if (try_take(party.wants)) return false;
     std::lock_guard lock(mutex_);
-    if (!mark_waited(one.wants)) return false;
-    list_.push(one);
+    if (!mark_waited(party.wants)) return false;
+    list_.push(party);
     return true;
   }
 
@@ -85,9 +85,9 @@ class basic_permits {
 
   // Calls `look` while the waiter cannot be given its permits. False: it has been given them.
   template <class Look>
-  bool while_waiting(const permit_waiter& one, Look look) noexcept {
+  bool while_waiting(const permit_waiter& party, Look look) noexcept {
     std::lock_guard lock(mutex_);
-    if (!one.listed()) return false;
+    if (!party.listed()) return false;
     look();
     return true;
   }

@@ -24,9 +24,9 @@ namespace troupe {
 namespace sync {
 
 template <class Operation>
-select_case<> case_of(Operation& one) noexcept {
-  one.prepare();
-  return {&one.on(), &one, &Operation::do_inside, Operation::side, 0};
+select_case<> case_of(Operation& operation) noexcept {
+  operation.prepare();
+  return {&operation.on(), &operation, &Operation::do_inside, Operation::side, 0};
 }
 
 // Access to the operation in an awaitable.
@@ -141,8 +141,8 @@ class selecting_each : public select_base<> {
 };
 
 template <class Operation>
-concept is_selectable = requires(Operation one) {
-  { one.on() } -> std::convertible_to<channel_base<>&>;
+concept is_selectable = requires(Operation operation) {
+  { operation.on() } -> std::convertible_to<channel_base<>&>;
   Operation::side;
 };
 

@@ -40,26 +40,26 @@ class semaphore {
   class [[nodiscard]] permit {
    public:
     permit() = default;
-    permit(semaphore& of, std::uint64_t count) noexcept : of_(&of), count_(count) {}
+    permit(semaphore& owner, std::uint64_t count) noexcept : semaphore_(&owner), count_(count) {}
     permit(permit&& other) noexcept
-        : of_(std::exchange(other.of_, nullptr)), count_(other.count_) {}
+        : semaphore_(std::exchange(other.semaphore_, nullptr)), count_(other.count_) {}
     permit& operator=(permit&& other) noexcept {
-      std::swap(of_, other.of_);
+      std::swap(semaphore_, other.semaphore_);
       std::swap(count_, other.count_);
       return *this;
     }
     ~permit() { release(); }
 
-    std::uint64_t count() const noexcept { return of_ == nullptr ? 0 : count_; }
+    std::uint64_t count() const noexcept { return semaphore_ == nullptr ? 0 : count_; }
     // Gives them back early.
     void release() noexcept {
-      if (semaphore* const of = std::exchange(of_, nullptr)) of->permits_.give(count_);
+      if (semaphore* const owner = std::exchange(semaphore_, nullptr)) owner->permits_.give(count_);
     }
     // Keeps them for good: the semaphore has that many fewer from now on.
-    void forget() noexcept { of_ = nullptr; }
+    void forget() noexcept { semaphore_ = nullptr; }
 
    private:
-    semaphore* of_ = nullptr;
+    semaphore* semaphore_ = nullptr;
     std::uint64_t count_ = 0;
   };
 

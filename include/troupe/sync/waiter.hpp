@@ -32,9 +32,9 @@ class waiter_list {
 
   bool empty() const noexcept { return all_.empty(); }
   waiter* first() const noexcept { return all_.first(); }
-  void push(waiter& one) noexcept {
-    all_.push_back(one);
-    one.is_listed = true;
+  void push(waiter& added) noexcept {
+    all_.push_back(added);
+    added.is_listed = true;
   }
   // Returns the oldest, which is in the list no longer; null if the list is empty.
   waiter* pop() noexcept {
@@ -42,16 +42,16 @@ class waiter_list {
     if (oldest != nullptr) remove(*oldest);
     return oldest;
   }
-  void remove(waiter& one) noexcept {
-    all_.remove(one);
-    one.is_listed = false;
+  void remove(waiter& removed) noexcept {
+    all_.remove(removed);
+    removed.is_listed = false;
   }
   // The one behind it; null behind the last.
   static waiter* next(const waiter& one) noexcept { return all_waiters::next(one); }
   // Removes the waiter if this list holds it still. Returns whether it did.
-  bool withdraw(waiter& one) noexcept {
-    if (!one.listed()) return false;
-    remove(one);
+  bool withdraw(waiter& party) noexcept {
+    if (!party.listed()) return false;
+    remove(party);
     return true;
   }
 
@@ -75,7 +75,7 @@ class woken_waiters {
   }
   void wake() noexcept {
     // It leaves the list first: a woken waiter may be gone.
-    while (waiter* const one = all_.pop_front()) one->wake(*one);
+    while (waiter* const woken = all_.pop_front()) woken->wake(*woken);
   }
 
  private:

@@ -72,8 +72,8 @@ class thread_sleep {
 //                                          only for locks: the holder; false if the wait is over
 // When `wake` is called, the result is already in the operation.
 template <class Operation>
-concept waits_for_lock = requires(Operation one, tasks::lock_holder found) {
-  { one.find_holder(found) }
+concept waits_for_lock = requires(Operation operation, tasks::lock_holder found) {
+  { operation.find_holder(found) }
   noexcept->std::same_as<bool>;
 };
 
@@ -83,9 +83,9 @@ concept waits_for_lock = requires(Operation one, tasks::lock_holder found) {
 //     race* joined_race() const noexcept
 //     bool has_entered_race() noexcept        after it has arrived
 template <class Operation>
-concept waits_in_race = requires(Operation one, tasks::race* in) {
-  one.pause();
-  one.join_race(in);
+concept waits_in_race = requires(Operation operation, tasks::race* joined) {
+  operation.pause();
+  operation.join_race(joined);
 };
 
 // Whether it may have been given a value that it can put back.
@@ -162,10 +162,10 @@ class [[nodiscard, gnu::warn_unused]] awaiting : protected Operation {
 
  protected:
   struct wait : tasks::suspension {
-    explicit wait(awaiting& of) noexcept : suspension(&act_on), self(&of) {
+    explicit wait(awaiting& awaited) noexcept : suspension(&act_on), self(&awaited) {
       for_lock = waits_for_lock<Operation>;
-      is_final = requires { of.pause(); };
-      if constexpr (requires { of.is_weak(); }) excused = of.is_weak();
+      is_final = requires { awaited.pause(); };
+      if constexpr (requires { awaited.is_weak(); }) excused = awaited.is_weak();
     }
     awaiting& operation() noexcept { return *self; }
     awaiting* const self;
@@ -176,8 +176,8 @@ class [[nodiscard, gnu::warn_unused]] awaiting : protected Operation {
   // Returns false if the coroutine need not suspend: the operation was done at once, or the call is
   // cancelled.
   TROUPE_INLINE bool suspend(tasks::coroutine & suspended, bool limited) noexcept {
-    tasks::async_call& in = *suspended.call;
-    if (in.cancelled) [[unlikely]] {
+    tasks::async_call& call = *suspended.call;
+    if (call.cancelled) [[unlikely]] {
       end_before(tasks::outcome::cancelled);
       return false;
     }
@@ -189,12 +189,12 @@ class [[nodiscard, gnu::warn_unused]] awaiting : protected Operation {
           if constexpr (waits_in_race<Operation>)
             Operation::join_race(tasks::race_around(*suspended.call));
         })) {
-      in.refill();
-      if constexpr (waits_for_lock<Operation>) ask_for_search(in, limited);
+      call.refill();
+      if constexpr (waits_for_lock<Operation>) ask_for_search(call, limited);
       return true;
     }
-    if (in.spend()) [[likely]] {
-      if (is_made_) wait_.made.forget();
+    if (call.spend()) [[likely]] {
+      if (is_made_) wait_.constructed.forget();
       return false;
     }
     yield(suspended);
@@ -203,9 +203,9 @@ class [[nodiscard, gnu::warn_unused]] awaiting : protected Operation {
   // Any thread, once the wait has begun.
   void end_early(tasks::outcome how) noexcept {
     if (!Operation::withdraw()) return;
-    if (wait_.made.sleeper == nullptr) return wait_.made.over(how);
-    wait_.made.ended = how;
-    wait_.made.sleeper->notify();
+    if (wait_.constructed.sleeper == nullptr) return wait_.constructed.over(how);
+    wait_.constructed.ended = how;
+    wait_.constructed.sleeper->notify();
   }
   // Instead of the wait.
   void end_before(tasks::outcome how) noexcept { make_wait().ended = how; }
@@ -213,35 +213,35 @@ class [[nodiscard, gnu::warn_unused]] awaiting : protected Operation {
   template <class Begun>
   void block(time_span at_most, Begun begun) {
     tasks::check_may_block(Operation::name);
-    thread_sleep here;
+    thread_sleep sleeper;
     const bool waits = begin([&]() noexcept {
       Operation::wake = &wake_thread;
-      make_wait().sleeper = &here;
+      make_wait().sleeper = &sleeper;
     });
     if (!waits) return;
     begun();
-    if (here.wait_for(at_most)) return;
+    if (sleeper.wait_for(at_most)) return;
     if (Operation::withdraw()) {
-      wait_.made.ended = tasks::outcome::timed_out;
+      wait_.constructed.ended = tasks::outcome::timed_out;
     } else {
-      here.wait_for(std::chrono::nanoseconds::max());
+      sleeper.wait_for(std::chrono::nanoseconds::max());
     }
   }
-  bool yields() const noexcept { return wait_.made.yields; }
-  void forget() noexcept { wait_.made.forget(); }
-  tasks::coroutine& suspended() const noexcept { return *wait_.made.waiter; }
+  bool yields() const noexcept { return wait_.constructed.yields; }
+  void forget() noexcept { wait_.constructed.forget(); }
+  tasks::coroutine& suspended() const noexcept { return *wait_.constructed.waiter; }
   // After a wait. A call that was cancelled takes nothing (docs/protocols/given_up_waits.md): a
   // value that was given before the cancellation goes back.
   void check() {
     if constexpr (waits_in_race<Operation>) leave_race();
     if constexpr (requires { Operation::put_back(); }) {
-      const tasks::coroutine* const user = wait_.made.waiter;
-      if (wait_.made.ended == tasks::outcome::arrived && user != nullptr && user->call->cancelled &&
-          Operation::put_back()) [[unlikely]]
-        wait_.made.ended = tasks::outcome::cancelled;
+      const tasks::coroutine* const user = wait_.constructed.waiter;
+      if (wait_.constructed.ended == tasks::outcome::arrived && user != nullptr &&
+          user->call->cancelled && Operation::put_back()) [[unlikely]]
+        wait_.constructed.ended = tasks::outcome::cancelled;
     }
-    if (wait_.made.ended != tasks::outcome::arrived) [[unlikely]]
-      throw_ended(wait_.made, Operation::name);
+    if (wait_.constructed.ended != tasks::outcome::arrived) [[unlikely]]
+      throw_ended(wait_.constructed, Operation::name);
   }
 
  private:
@@ -270,30 +270,31 @@ class [[nodiscard, gnu::warn_unused]] awaiting : protected Operation {
   TROUPE_NOINLINE void yield(tasks::coroutine & suspended) noexcept {
     if (!is_made_) prepare(suspended, false);
     suspended.call->refill();
-    wait_.made.yields = true;
-    suspended.call->at->go_on_later(wait_.made);
+    wait_.constructed.yields = true;
+    suspended.call->at->go_on_later(wait_.constructed);
   }
   void leave_race() noexcept {
-    tasks::race* const in = Operation::joined_race();
-    if (in == nullptr) [[likely]]
+    tasks::race* const joined = Operation::joined_race();
+    if (joined == nullptr) [[likely]]
       return;
-    if (wait_.made.ended == tasks::outcome::arrived && Operation::has_entered_race()) in->leave();
-    tasks::look_again(*in);
+    if (wait_.constructed.ended == tasks::outcome::arrived && Operation::has_entered_race())
+      joined->leave();
+    tasks::look_again(*joined);
   }
   // A search for cycles of waits, unless one is due. The wait may be over by now, but not the
   // turn.
-  void ask_for_search(tasks::async_call & in, bool limited) const noexcept {
+  void ask_for_search(tasks::async_call & call, bool limited) const noexcept {
     // order: relaxed (both)  the search that is asked for sees it
     if (!tasks::locks_are_awaited.load(std::memory_order_relaxed)) [[unlikely]]
       tasks::locks_are_awaited.store(true, std::memory_order_relaxed);
     // order: relaxed  a search that begins now comes too early for this wait; the thread that parks
     // the actor asks again
-    if (!limited && !in.at->searched_soon->load(std::memory_order_relaxed)) [[unlikely]]
-      in.at->search_soon(in.actor);
+    if (!limited && !call.at->searched_soon->load(std::memory_order_relaxed)) [[unlikely]]
+      call.at->search_soon(call.actor);
   }
 
   static wait& wait_of(waiter & self) noexcept {
-    return static_cast<awaiting&>(static_cast<Operation&>(self)).wait_.made;
+    return static_cast<awaiting&>(static_cast<Operation&>(self)).wait_.constructed;
   }
   static void wake_coroutine(waiter & self) noexcept {
     wait_of(self).over(tasks::outcome::arrived);
@@ -326,11 +327,11 @@ class [[nodiscard, gnu::warn_unused]] awaiting : protected Operation {
   // Most are done at once, and to write all this would take longer than they do.
   wait& make_wait() noexcept {
     is_made_ = true;
-    return *std::construct_at(&wait_.made, *this);
+    return *std::construct_at(&wait_.constructed, *this);
   }
   union memory {
     memory() noexcept {}
-    wait made;
+    wait constructed;
   };
   bool is_made_ = false;
   memory wait_;

@@ -73,15 +73,16 @@ template <class T>
 struct watch_waiting : waiter {
   static constexpr const char* name = "a change of a watch";
 
-  watch_waiting(watch_state<T>& at, std::uint64_t& version) noexcept : of(&at), seen(&version) {}
-  watch_waiting(watch_waiting&& other) noexcept : of(other.of), seen(other.seen) {}
+  watch_waiting(watch_state<T>& at, std::uint64_t& version) noexcept
+      : source(&at), seen(&version) {}
+  watch_waiting(watch_waiting&& other) noexcept : source(other.source), seen(other.seen) {}
 
-  bool start() noexcept { return of->wait_for_other(*seen, *this); }
-  bool withdraw() noexcept { return of->withdraw(*this); }
+  bool start() noexcept { return source->wait_for_other(*seen, *this); }
+  bool withdraw() noexcept { return source->withdraw(*this); }
   bool put_back() const noexcept { return true; }  // finish() takes
-  std::optional<T> finish() { return of->take_newer(*seen); }
+  std::optional<T> finish() { return source->take_newer(*seen); }
 
-  watch_state<T>* of;
+  watch_state<T>* source;
   std::uint64_t* seen;
 };
 

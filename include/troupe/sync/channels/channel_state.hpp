@@ -162,10 +162,10 @@ class channel_base {
     return list(of).withdraw(one);
   }
   // Keeps the waiter where it is; no party takes it. False: its wait is decided already.
-  bool pause(one_waiter& one) noexcept {
+  bool pause(one_waiter& party) noexcept {
     std::lock_guard guard(mutex_);
-    if (!one.listed()) return false;
-    one.paused = true;
+    if (!party.listed()) return false;
+    party.paused = true;
     return true;
   }
 
@@ -178,24 +178,24 @@ class channel_base {
   static one_waiter* take_oldest(waiter_list& from) noexcept {
     using answer = typename select_decision<Parts>::answer;
     for (waiter* at = from.first(); at != nullptr;) {
-      auto* const one = static_cast<one_waiter*>(at);
-      at = waiter_list::next(*one);
-      if (one->paused) [[unlikely]]
+      auto* const party = static_cast<one_waiter*>(at);
+      at = waiter_list::next(*party);
+      if (party->paused) [[unlikely]]
         continue;
-      if (one->race != nullptr && !one->race->enter()) [[unlikely]]
+      if (party->race != nullptr && !party->race->enter()) [[unlikely]]
         continue;
       const answer got =
-          one->part_of == nullptr ? answer::decided : one->part_of->decide(one->index);
+          party->part_of == nullptr ? answer::decided : party->part_of->decide(party->index);
       // The select has been decided or paused: when it continues it checks again.
-      if (got != answer::decided && one->race != nullptr) one->race->leave();
+      if (got != answer::decided && party->race != nullptr) party->race->leave();
       if (got == answer::later) continue;
-      from.remove(*one);
-      if (got == answer::decided) return one;
+      from.remove(*party);
+      if (got == answer::decided) return party;
     }
     return nullptr;
   }
-  static void wake(one_waiter* one) noexcept {
-    if (one != nullptr) one->wake(*one);
+  static void wake(one_waiter* party) noexcept {
+    if (party != nullptr) party->wake(*party);
   }
   // order: relaxed  hints; written under the mutex
   void publish(std::size_t count) noexcept { count_.store(count, std::memory_order_relaxed); }
@@ -231,15 +231,15 @@ class channel_state final : public channel_base<Parts> {
 
   // Returns true if the waiter is in the list now; calls prepare() before.
   template <class Prepare>
-  TROUPE_INLINE bool send_or_wait(sending& one, const Prepare& prepare) noexcept {
+  TROUPE_INLINE bool send_or_wait(sending& sender, const Prepare& prepare) noexcept {
     one_waiter* served = nullptr;
     {
       std::lock_guard guard(mutex_);
-      if (!send_inside(one, served)) {
+      if (!send_inside(sender, served)) {
         prepare();
-        one.part_of = nullptr;
-        one.paused = false;
-        senders_.push(one);
+        sender.part_of = nullptr;
+        sender.paused = false;
+        senders_.push(sender);
         return true;
       }
     }
@@ -247,15 +247,15 @@ class channel_state final : public channel_base<Parts> {
     return false;
   }
   template <class Prepare>
-  TROUPE_INLINE bool receive_or_wait(receiving& one, const Prepare& prepare) noexcept {
+  TROUPE_INLINE bool receive_or_wait(receiving& receiver, const Prepare& prepare) noexcept {
     one_waiter* served = nullptr;
     {
       std::lock_guard guard(mutex_);
-      if (!receive_inside(one, served)) {
+      if (!receive_inside(receiver, served)) {
         prepare();
-        one.part_of = nullptr;
-        one.paused = false;
-        receivers_.push(one);
+        receiver.part_of = nullptr;
+        receiver.paused = false;
+        receivers_.push(receiver);
         return true;
       }
     }
@@ -283,72 +283,72 @@ class channel_state final : public channel_base<Parts> {
   }
 
   // After pause(): sends now if that can be done, and otherwise waits on, at its old place.
-  void resume(sending& one) noexcept {
+  void resume(sending& sender) noexcept {
     one_waiter* served = nullptr;
     {
       std::lock_guard guard(mutex_);
-      if (!one.listed()) return;  // the wait has ended by its limit
-      one.paused = false;
-      if (one.race != nullptr && !one.race->enter()) return;
-      if (!send_inside(one, served)) {
-        if (one.race != nullptr) one.race->leave();
+      if (!sender.listed()) return;  // the wait has ended by its limit
+      sender.paused = false;
+      if (sender.race != nullptr && !sender.race->enter()) return;
+      if (!send_inside(sender, served)) {
+        if (sender.race != nullptr) sender.race->leave();
         return;
       }
-      senders_.remove(one);
+      senders_.remove(sender);
     }
     base::wake(served);
-    base::wake(&one);
+    base::wake(&sender);
   }
 
   // For a receiver that was given a value and may not take it: the value goes to the receiver that
   // waits longest, or becomes the first one of the ring again, which then may hold more than the
   // capacity. False without memory; then the receiver keeps the value.
-  bool put_back(receiving& one) noexcept {
-    if (!one.value) return true;  // the channel is closed
+  bool put_back(receiving& receiver) noexcept {
+    if (!receiver.value) return true;  // the channel is closed
     one_waiter* served = nullptr;
     {
       std::lock_guard guard(mutex_);
       if (!receivers_.empty()) served = base::take_oldest(receivers_);
       if (served != nullptr) {
-        static_cast<receiving&>(*served).value.emplace(std::move(*one.value));
+        static_cast<receiving&>(*served).value.emplace(std::move(*receiver.value));
       } else {
         if (values_.full() && !grow()) return false;
-        values_.push_front(std::move(*one.value));
+        values_.push_front(std::move(*receiver.value));
         base::publish(values_.size());
       }
     }
-    one.value.reset();
+    receiver.value.reset();
     base::wake(served);
     return true;
   }
 
   // Under the mutex: does it at once, or returns false. The caller then wakes `served`, without the
   // mutex.
-  bool send_inside(sending& one, one_waiter*& served) noexcept {
+  bool send_inside(sending& sender, one_waiter*& served) noexcept {
     // order: relaxed  written under the mutex
     if (closed_.load(std::memory_order_relaxed)) [[unlikely]] {
-      one.end = send_end::closed;
+      sender.end = send_end::closed;
       return true;
     }
     if (!receivers_.empty()) {
       served = base::take_oldest(receivers_);
       if (served != nullptr) {
-        static_cast<receiving&>(*served).value.emplace(std::move(*one.value));
+        static_cast<receiving&>(*served).value.emplace(std::move(*sender.value));
         base::count_passed();
         return true;
       }
     }
     if (values_.size() >= capacity_) return false;
     if (values_.full() && !grow()) [[unlikely]] {
-      one.end = send_end::no_memory;
+      sender.end = send_end::no_memory;
       return true;
     }
-    push(*one.value);
+    push(*sender.value);
     return true;
   }
-  bool receive_inside(receiving& one, one_waiter*& served) noexcept {
+  bool receive_inside(receiving& receiver, one_waiter*& served) noexcept {
     if (!values_.empty()) {
-      one.value.emplace(std::move(values_.front()));
+      receiver.value.emplace(std::move(values_.front()));
       values_.drop();
       base::count_passed();
       if (!senders_.empty() && values_.size() < capacity_) served = base::take_oldest(senders_);
@@ -362,7 +362,7 @@ class channel_state final : public channel_base<Parts> {
     }
     if (!senders_.empty()) served = base::take_oldest(senders_);
     if (served != nullptr) {
-      one.value.emplace(std::move(*static_cast<sending&>(*served).value));
+      receiver.value.emplace(std::move(*static_cast<sending&>(*served).value));
       base::count_passed();
       return true;
     }

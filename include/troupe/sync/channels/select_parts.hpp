@@ -46,10 +46,10 @@ class select_base : public select_decision<Parts> {
   }
   // The coroutine that is about to select.
   template <class Coroutine>
-  void begin_in(const Coroutine& who) noexcept {
-    choose_case_ = who.call->at->choose_case;
+  void begin_in(const Coroutine& coroutine) noexcept {
+    choose_case_ = coroutine.call->at->choose_case;
     if (choose_case_ != nullptr) [[unlikely]]
-      actor_ = who.call->actor;
+      actor_ = coroutine.call->actor;
   }
   // Does one of the cases if it can be done at once.
   bool try_now(case_span all) noexcept {
@@ -83,14 +83,14 @@ class select_base : public select_decision<Parts> {
     if (base::winner_.load(std::memory_order_relaxed) != base::paused) return;
     channel_waiter<Parts>* served = nullptr;
     bool done = false;
-    for_each_channel([](channel_base<Parts>& one) { one.lock(); });
+    for_each_channel([](channel_base<Parts>& channel) { channel.lock(); });
     if (base::winner_.load(std::memory_order_relaxed) == base::paused) {
       std::uint32_t index = 0;
       for (; index < count() && !done; ++index) done = do_in_race(cases_[index], served);
       win(done ? --index : base::open);
       if (done) cases_[index].on->list(cases_[index].side).withdraw(*cases_[index].one);
     }
-    for_each_channel([](channel_base<Parts>& one) { one.unlock(); });
+    for_each_channel([](channel_base<Parts>& channel) { channel.unlock(); });
     if (served != nullptr) served->wake(*served);
     if (done) base::wake(*this);
   }
@@ -127,9 +127,10 @@ class select_base : public select_decision<Parts> {
   choice choose() const noexcept {
     std::uint64_t mixed = 1;
     std::uint32_t ready = 0;
-    for (const select_case<Parts>& one : cases_) {
-      mixed += 2 * one.on->passed() + one.on->size();  // grows with each send and each receive
-      ready += one.on->may_be_ready(one.side) ? 1U : 0U;
+    for (const select_case<Parts>& choice : cases_) {
+      mixed +=
+          2 * choice.on->passed() + choice.on->size();  // grows with each send and each receive
+      ready += choice.on->may_be_ready(choice.side) ? 1U : 0U;
     }
     mixed *= 0x9E3779B97F4A7C15U;
     mixed = (mixed ^ mixed >> 31) * 0xBF58476D1CE4E5B9U;
@@ -146,21 +147,21 @@ class select_base : public select_decision<Parts> {
   }
 
   bool do_one(std::uint32_t index) noexcept {
-    const select_case<Parts>& one = cases_[index];
+    const select_case<Parts>& choice = cases_[index];
     channel_waiter<Parts>* served = nullptr;
-    one.on->lock();
-    const bool done = one.do_inside(*one.one, served);
-    one.on->unlock();
+    choice.on->lock();
+    const bool done = choice.do_inside(*choice.one, served);
+    choice.on->unlock();
     if (!done) return false;
     win(index);
     if (served != nullptr) served->wake(*served);
     return true;
   }
 
-  bool do_in_race(const select_case<Parts>& one, channel_waiter<Parts>*& served) noexcept {
-    const bool enters = race_ != nullptr && one.side == channel_side::senders;
+  bool do_in_race(const select_case<Parts>& choice, channel_waiter<Parts>*& served) noexcept {
+    const bool enters = race_ != nullptr && choice.side == channel_side::senders;
     if (enters && !race_->enter()) return false;
-    const bool done = one.do_inside(*one.one, served);
+    const bool done = choice.do_inside(*choice.one, served);
     if (enters && !done) race_->leave();
     return done;
   }
@@ -170,7 +171,7 @@ class select_base : public select_decision<Parts> {
   template <class Prepare>
   bool do_or_wait(std::uint32_t first, const Prepare& prepare) noexcept {
     sort();
-    for_each_channel([](channel_base<Parts>& one) { one.lock(); });
+    for_each_channel([](channel_base<Parts>& channel) { channel.lock(); });
     channel_waiter<Parts>* served = nullptr;
     bool done = false;
     for (std::uint32_t i = 0; i < count() && !done; ++i) {
@@ -182,26 +183,26 @@ class select_base : public select_decision<Parts> {
       prepare();
       enter();
     }
-    for_each_channel([](channel_base<Parts>& one) { one.unlock(); });
+    for_each_channel([](channel_base<Parts>& channel) { channel.unlock(); });
     if (served != nullptr) served->wake(*served);
     return !done;
   }
   void enter() noexcept {
     listed_ = true;
     for (std::uint32_t i = 0; i < count(); ++i) {
-      channel_waiter<Parts>& one = *cases_[i].one;
-      one.part_of = this;
-      one.index = i;
-      one.paused = false;
-      one.race = cases_[i].side == channel_side::senders ? race_ : nullptr;
-      one.wake = &wake_select;
-      cases_[i].on->list(cases_[i].side).push(one);
+      channel_waiter<Parts>& party = *cases_[i].one;
+      party.part_of = this;
+      party.index = i;
+      party.paused = false;
+      party.race = cases_[i].side == channel_side::senders ? race_ : nullptr;
+      party.wake = &wake_select;
+      cases_[i].on->list(cases_[i].side).push(party);
     }
   }
   // The party on the other side of a case has taken it: the select is over.
   static void wake_select(waiter& self) noexcept {
-    select_decision<Parts>& of = *static_cast<channel_waiter<Parts>&>(self).part_of;
-    of.wake(of);
+    select_decision<Parts>& decision = *static_cast<channel_waiter<Parts>&>(self).part_of;
+    decision.wake(decision);
   }
   // A limit ends the wait on any thread, even while the party pauses it or lets it resume.
   bool give_up() noexcept {
@@ -230,8 +231,8 @@ class select_base : public select_decision<Parts> {
   template <class Act>
   void for_each_channel(Act act) noexcept {
     const channel_base<Parts>* before = nullptr;
-    for (const select_case<Parts>& one : cases_) {
-      channel_base<Parts>* const next = cases_[one.nth].on;
+    for (const select_case<Parts>& choice : cases_) {
+      channel_base<Parts>* const next = cases_[choice.nth].on;
       if (next != before) act(*next);
       before = next;
     }
