@@ -26,11 +26,11 @@ cache_core::~cache_core() = default;
 
 std::int64_t cache_core::now_ns() noexcept { return clock_->clock.now_ns(); }
 
-bool cache_core::is_expired(const entry_times& of, bool is_failure,
+bool cache_core::is_expired(const entry_times& times, bool is_failure,
                             std::int64_t now) const noexcept {
-  if (is_failure) return now - of.written_ns >= options.keep_failures.count();
-  return now - of.written_ns >= options.expire_after_write.count() ||
-         now - of.used_ns >= options.expire_after_access.count();
+  if (is_failure) return now - times.written_ns >= options.keep_failures.count();
+  return now - times.written_ns >= options.expire_after_write.count() ||
+         now - times.used_ns >= options.expire_after_access.count();
 }
 
 bool gave_up(const std::exception_ptr& failed, const tasks::limits& within) {

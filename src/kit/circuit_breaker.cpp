@@ -130,10 +130,10 @@ void circuit_state::count_in_window(std::int64_t now_ns, bool succeeded) noexcep
 circuit_state::step circuit_state::sum(std::int64_t now_ns) const noexcept {
   const std::int64_t newest = step_of(now_ns);
   step all{newest, 0, 0};
-  for (const step& one : steps_) {
-    if (one.number <= newest - steps_max || one.number > newest) continue;
-    all.succeeded += one.succeeded;
-    all.failed += one.failed;
+  for (const step& counted : steps_) {
+    if (counted.number <= newest - steps_max || counted.number > newest) continue;
+    all.succeeded += counted.succeeded;
+    all.failed += counted.failed;
   }
   return all;
 }
@@ -184,13 +184,13 @@ circuit_counts circuit_breaker::counts() const { return state_->counts(); }
 void circuit_breaker::reset() const { state_->reset(); }
 
 circuit_breaker::permit::~permit() {
-  if (of_ != nullptr) of_->leave(period_);
+  if (circuit_ != nullptr) circuit_->leave(period_);
 }
 void circuit_breaker::permit::succeed() noexcept {
-  if (const auto of = std::exchange(of_, nullptr)) of->count(period_, true);
+  if (const auto circuit = std::exchange(circuit_, nullptr)) circuit->count(period_, true);
 }
 void circuit_breaker::permit::fail() noexcept {
-  if (const auto of = std::exchange(of_, nullptr)) of->count(period_, false);
+  if (const auto circuit = std::exchange(circuit_, nullptr)) circuit->count(period_, false);
 }
 
 }  // namespace troupe

@@ -132,53 +132,53 @@ pool_entry* pool_core::pop_newest(doomed& to_destroy) noexcept {
 
 bool pool_core::slot::take() {
   doomed gone;  // destroyed after the mutex was left
-  const std::lock_guard lock(of_->mutex_);
+  const std::lock_guard lock(pool_->mutex_);
   if (entry_ != nullptr) {
-    of_->note_gone(1);
+    pool_->note_gone(1);
     gone.add(*std::exchange(entry_, nullptr));
   }
-  if (of_->closed_) throw pool_closed("troupe: pool: it was closed; borrow before close()");
-  entry_ = of_->pop_newest(gone);
+  if (pool_->closed_) throw pool_closed("troupe: pool: it was closed; borrow before close()");
+  entry_ = pool_->pop_newest(gone);
   if (entry_ != nullptr) return true;
-  TROUPE_INVARIANT(of_->total_ < of_->options.max, "P1");
-  ++of_->total_;
+  TROUPE_INVARIANT(pool_->total_ < pool_->options.max, "P1");
+  ++pool_->total_;
   makes_ = true;
   return false;
 }
 
 bool pool_core::slot::wants_check() const noexcept {
-  const std::lock_guard lock(of_->mutex_);
-  return of_->now_ns() - entry_->idle_ns >= of_->options.check_after.count();
+  const std::lock_guard lock(pool_->mutex_);
+  return pool_->now_ns() - entry_->idle_ns >= pool_->options.check_after.count();
 }
 
 void pool_core::slot::fill(pool_entry& filled) noexcept {
-  const std::lock_guard lock(of_->mutex_);
-  filled.made_ns = filled.idle_ns = of_->now_ns();
+  const std::lock_guard lock(pool_->mutex_);
+  filled.made_ns = filled.idle_ns = pool_->now_ns();
   entry_ = &filled;
   makes_ = false;
-  ++of_->done_.made;
+  ++pool_->done_.made;
 }
 
 void pool_core::slot::lend() noexcept {
-  const std::lock_guard lock(of_->mutex_);
-  ++of_->done_.lent;
+  const std::lock_guard lock(pool_->mutex_);
+  ++pool_->done_.lent;
 }
 
 void pool_core::slot::put_back() noexcept {
   {
     doomed gone;
-    const std::lock_guard lock(of_->mutex_);
-    const std::int64_t now = of_->now_ns();
-    if (!of_->closed_ && !of_->is_old(*entry_, now)) {
+    const std::lock_guard lock(pool_->mutex_);
+    const std::int64_t now = pool_->now_ns();
+    if (!pool_->closed_ && !pool_->is_old(*entry_, now)) {
       entry_->idle_ns = now;
-      of_->insert(*std::exchange(entry_, nullptr));
+      pool_->insert(*std::exchange(entry_, nullptr));
     }
   }
   end();
 }
 
 void pool_core::slot::end() noexcept {
-  pool_core* const pool = std::exchange(of_, nullptr);
+  pool_core* const pool = std::exchange(pool_, nullptr);
   if (pool == nullptr) return;
   bool is_last = false;
   {

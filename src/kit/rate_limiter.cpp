@@ -68,16 +68,16 @@ namespace {
 // The wait to be the first.
 struct token_turn : sync::permit_waiter {
   static constexpr const char* name = "tokens of a rate_limiter";
-  explicit token_turn(sync::permits& turn) noexcept : of(&turn) {}
-  token_turn(token_turn&& other) noexcept : of(other.of) {}
-  bool start() noexcept { return of->take_or_wait(*this); }
-  bool withdraw() noexcept { return of->withdraw(*this); }
+  explicit token_turn(sync::permits& turn) noexcept : permits(&turn) {}
+  token_turn(token_turn&& other) noexcept : permits(other.permits) {}
+  bool start() noexcept { return permits->take_or_wait(*this); }
+  bool withdraw() noexcept { return permits->withdraw(*this); }
   bool put_back() noexcept {
-    of->give(1);
+    permits->give(1);
     return true;
   }
   void finish() noexcept {}
-  sync::permits* of;
+  sync::permits* permits;
 };
 
 class turn_holder {

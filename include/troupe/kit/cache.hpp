@@ -47,29 +47,29 @@ class cache_state final : public cache_core {
   // is a party of a load. The key outlives it.
   class party {
    public:
-    party(cache_state& of, const Key& key) : of_(of), key_(key) { of.look_up(*this); }
+    party(cache_state& cache, const Key& key) : cache_(cache), key_(key) { cache.look_up(*this); }
     party(const party&) = delete;
     party& operator=(const party&) = delete;
     ~party() {
-      if (in_ != nullptr) of_.leave(*this);
+      if (flight_ != nullptr) cache_.leave(*this);
     }
-    flight* joined() const noexcept { return in_.get(); }
+    flight* joined() const noexcept { return flight_.get(); }
     Value value() const {
       if (failed_ != nullptr) std::rethrow_exception(failed_);
       return *value_;
     }
     Value loaded() const {
-      if (in_->failed != nullptr) std::rethrow_exception(in_->failed);
-      return *in_->value;
+      if (flight_->failed != nullptr) std::rethrow_exception(flight_->failed);
+      return *flight_->value;
     }
 
    private:
     friend cache_state;
-    cache_state& of_;
+    cache_state& cache_;
     const Key& key_;
     held value_;
     std::exception_ptr failed_;
-    std::shared_ptr<flight> in_;
+    std::shared_ptr<flight> flight_;
   };
 
   cache_state(const cache_options& given, unique_function<task<Value>(const Key&)> loads)
@@ -140,10 +140,10 @@ class cache_state final : public cache_core {
     const std::lock_guard lock(mutex_);
     gone.reserve(entries_.size());
     const std::int64_t now = now_ns();
-    entries_.erase_if([&](const Key&, entry& one) {
-      if (!is_expired(one.times, one.failed != nullptr, now)) return false;
+    entries_.erase_if([&](const Key&, entry& stored) {
+      if (!is_expired(stored.times, stored.failed != nullptr, now)) return false;
       ++done_.expired;
-      gone.push_back(std::move(one));
+      gone.push_back(std::move(stored));
       return true;
     });
   }
@@ -182,50 +182,50 @@ class cache_state final : public cache_core {
     known->times.used_ns = now;
     return known;
   }
-  void store(const Key& key, entry&& made, std::vector<entry>& gone) {
+  void store(const Key& key, entry&& added, std::vector<entry>& gone) {
     const std::int64_t now = now_ns();
-    made.times = {now, now};
+    added.times = {now, now};
     entry& stored = entries_.emplace(key);
-    gone.push_back(std::exchange(stored, std::move(made)));
+    gone.push_back(std::exchange(stored, std::move(added)));
     if (entries_.size() <= options.entries_max) return;
     ++done_.evicted;
     const Key oldest(*entries_.oldest());
     drop(oldest, *entries_.find(oldest), gone);
   }
 
-  void look_up(party& one) {
+  void look_up(party& asker) {
     std::vector<entry> gone;
     const std::lock_guard lock(mutex_);
-    if (const entry* const known = fresh(one.key_, gone)) {
+    if (const entry* const known = fresh(asker.key_, gone)) {
       ++done_.hits;
-      one.value_ = known->value;
-      one.failed_ = known->failed;
+      asker.value_ = known->value;
+      asker.failed_ = known->failed;
       return;
     }
     ++done_.misses;
-    std::shared_ptr<flight>& load = loads_[one.key_];
+    std::shared_ptr<flight>& load = loads_[asker.key_];
     if (load == nullptr) {
       load = std::make_shared<flight>();
     } else {
       ++done_.joined;
     }
-    one.in_ = load;
-    ++one.in_->parties;
+    asker.flight_ = load;
+    ++asker.flight_->parties;
   }
-  void leave(const party& one) {
+  void leave(const party& asker) {
     const std::lock_guard lock(mutex_);
-    if (--one.in_->parties == 0) forget_load(one);
+    if (--asker.flight_->parties == 0) forget_load(asker);
   }
   // Returns false if it was forgotten before, since the key was put or erased.
-  bool forget_load(const party& one) {
-    const auto known = loads_.find(one.key_);
-    if (known == loads_.end() || known->second != one.in_) return false;
+  bool forget_load(const party& asker) {
+    const auto known = loads_.find(asker.key_);
+    if (known == loads_.end() || known->second != asker.flight_) return false;
     loads_.erase(known);
     return true;
   }
   // The load is over, for all parties. The caller has its turn.
-  void end(const party& one, held value, std::exception_ptr failed) {
-    flight& load = *one.in_;
+  void end(const party& asker, held value, std::exception_ptr failed) {
+    flight& load = *asker.flight_;
     load.value = std::move(value);
     load.failed = std::move(failed);
     {
@@ -233,7 +233,7 @@ class cache_state final : public cache_core {
       const std::lock_guard lock(mutex_);
       if (load.failed != nullptr) ++done_.failed;
       const bool keeps = load.failed == nullptr || options.keep_failures.count() > 0;
-      if (forget_load(one) && keeps) store(one.key_, {load.value, load.failed, {}}, gone);
+      if (forget_load(asker) && keeps) store(asker.key_, {load.value, load.failed, {}}, gone);
     }
     load.end();
   }

@@ -85,16 +85,16 @@ class cache_flight {
  public:
   struct waiting : sync::permit_waiter {
     static constexpr const char* name = "a load of a cache";
-    explicit waiting(sync::permits& turn) noexcept : of(&turn) {}
-    waiting(waiting&& other) noexcept : of(other.of) {}
-    bool start() noexcept { return of->take_or_wait(*this); }
-    bool withdraw() noexcept { return of->withdraw(*this); }
+    explicit waiting(sync::permits& turn) noexcept : permits(&turn) {}
+    waiting(waiting&& other) noexcept : permits(other.permits) {}
+    bool start() noexcept { return permits->take_or_wait(*this); }
+    bool withdraw() noexcept { return permits->withdraw(*this); }
     bool put_back() noexcept {
-      of->give(1);
+      permits->give(1);
       return true;
     }
     void finish() noexcept {}
-    sync::permits* of;
+    sync::permits* permits;
   };
   sync::awaiting<waiting> wait() noexcept { return sync::awaiting<waiting>(std::in_place, turn_); }
   // Passes the turn on.
@@ -117,13 +117,13 @@ class cache_flight {
 // Has the turn of a flight.
 class flight_turn {
  public:
-  explicit flight_turn(cache_flight& of) noexcept : of_(of) {}
+  explicit flight_turn(cache_flight& flight) noexcept : flight_(flight) {}
   flight_turn(const flight_turn&) = delete;
   flight_turn& operator=(const flight_turn&) = delete;
-  ~flight_turn() { of_.leave(); }
+  ~flight_turn() { flight_.leave(); }
 
  private:
-  cache_flight& of_;
+  cache_flight& flight_;
 };
 
 // Whether a load failed only because the party that ran it gave up: because it was cancelled, or

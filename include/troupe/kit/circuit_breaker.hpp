@@ -112,15 +112,15 @@ class circuit_breaker {
     void succeed() noexcept;
     void fail() noexcept;
     void swap(permit& other) noexcept {
-      of_.swap(other.of_);
+      circuit_.swap(other.circuit_);
       std::swap(period_, other.period_);
     }
 
    private:
     friend kit::circuit_state;
-    permit(std::shared_ptr<kit::circuit_state> of, std::uint64_t period) noexcept
-        : of_(std::move(of)), period_(period) {}
-    std::shared_ptr<kit::circuit_state> of_;
+    permit(std::shared_ptr<kit::circuit_state> circuit, std::uint64_t period) noexcept
+        : circuit_(std::move(circuit)), period_(period) {}
+    std::shared_ptr<kit::circuit_state> circuit_;
     std::uint64_t period_;  // results that come after the circuit has changed are not counted
   };
   // Throws circuit_open.

@@ -59,10 +59,10 @@ class lru_map {
   // Erases those for which `drops(key, value)` holds.
   template <class Drops>
   void erase_if(Drops drops) {
-    for (entry* one = oldest_; one != nullptr;) {
-      entry* const next = one->newer;
-      if (drops(*one->key, one->value)) erase(Key(*one->key));
-      one = next;
+    for (entry* visited = oldest_; visited != nullptr;) {
+      entry* const next = visited->newer;
+      if (drops(*visited->key, visited->value)) erase(Key(*visited->key));
+      visited = next;
     }
   }
 
@@ -75,15 +75,15 @@ class lru_map {
     entry* older = nullptr;
     entry* newer = nullptr;
   };
-  void link(entry& one) noexcept {
-    one.older = newest_;
-    one.newer = nullptr;
-    (newest_ == nullptr ? oldest_ : newest_->newer) = &one;
-    newest_ = &one;
+  void link(entry& added) noexcept {
+    added.older = newest_;
+    added.newer = nullptr;
+    (newest_ == nullptr ? oldest_ : newest_->newer) = &added;
+    newest_ = &added;
   }
-  void unlink(entry& one) noexcept {
-    (one.older == nullptr ? oldest_ : one.older->newer) = one.newer;
-    (one.newer == nullptr ? newest_ : one.newer->older) = one.older;
+  void unlink(entry& removed) noexcept {
+    (removed.older == nullptr ? oldest_ : removed.older->newer) = removed.newer;
+    (removed.newer == nullptr ? newest_ : removed.newer->older) = removed.older;
   }
 
   std::unordered_map<Key, entry, Hash> entries_;

@@ -99,12 +99,12 @@ struct pool_state final : pool_core {
     }
   }
   // Runs as a task of its own until the pool is closed or gone, or the runtime ends.
-  static task<> keep_looking(looks_claim of) {
+  static task<> keep_looking(looks_claim claim) {
     try {
       for (;;) {
         time_span pause{};
         {
-          const std::shared_ptr<pool_state> self = of.pool.lock();
+          const std::shared_ptr<pool_state> self = claim.pool.lock();
           if (self == nullptr || self->is_closed()) co_return;
           pause = self->options.look_every;
           task<> once = look_once(self);
@@ -196,31 +196,31 @@ class pool {
     // Destroys the resource, because it is broken: another one will be made when one is wanted.
     void discard() noexcept {
       slot_.end();
-      of_.reset();
+      pool_.reset();
     }
     void swap(lease& other) noexcept {
-      of_.swap(other.of_);
+      pool_.swap(other.pool_);
       slot_.swap(other.slot_);
     }
 
    private:
     friend pool;
     friend kit::borrow_call<Resource>;
-    lease(std::shared_ptr<state> of, kit::pool_core::slot&& held) noexcept
-        : of_(std::move(of)), slot_(std::move(held)) {}
+    lease(std::shared_ptr<state> lender, kit::pool_core::slot&& held) noexcept
+        : pool_(std::move(lender)), slot_(std::move(held)) {}
     void end() noexcept {
       if (!slot_) return;
       bool reusable = true;
-      if (of_->is_reusable != nullptr) {
+      if (pool_->is_reusable != nullptr) {
         try {
-          reusable = of_->is_reusable(**this);
+          reusable = pool_->is_reusable(**this);
         } catch (...) {
           reusable = false;
         }
       }
       reusable ? slot_.put_back() : slot_.end();
     }
-    std::shared_ptr<state> of_;
+    std::shared_ptr<state> pool_;
     kit::pool_core::slot slot_;  // after of_: it goes first
   };
 

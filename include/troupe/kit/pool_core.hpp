@@ -110,32 +110,32 @@ class pool_core {
   // The wait for the right to have one resource.
   struct waiting : sync::permit_waiter {
     static constexpr const char* name = "a resource of a pool";
-    explicit waiting(pool_core& from) noexcept : of(&from) {}
-    waiting(waiting&& other) noexcept : of(other.of) {}
+    explicit waiting(pool_core& from) noexcept : pool(&from) {}
+    waiting(waiting&& other) noexcept : pool(other.pool) {}
     bool start() noexcept {
       // order: relaxed  a statistic
-      of->waiting_.fetch_add(1, std::memory_order_relaxed);
+      pool->waiting_.fetch_add(1, std::memory_order_relaxed);
       counted = true;
-      const bool waits = of->permits_.take_or_wait(*this);
+      const bool waits = pool->permits_.take_or_wait(*this);
       if (!waits) leave();
       return waits;
     }
     bool withdraw() noexcept {
-      if (!of->permits_.withdraw(*this)) return false;
+      if (!pool->permits_.withdraw(*this)) return false;
       leave();
       return true;
     }
     bool put_back() noexcept {
-      of->permits_.give(1);
+      pool->permits_.give(1);
       leave();
       return true;
     }
     void finish() noexcept { leave(); }
     void leave() noexcept {
       // order: relaxed  a statistic
-      if (std::exchange(counted, false)) of->waiting_.fetch_sub(1, std::memory_order_relaxed);
+      if (std::exchange(counted, false)) pool->waiting_.fetch_sub(1, std::memory_order_relaxed);
     }
-    pool_core* of;
+    pool_core* pool;
     bool counted = false;
   };
   sync::awaiting<waiting> wait() noexcept { return sync::awaiting<waiting>(std::in_place, *this); }
@@ -165,9 +165,9 @@ class pool_core {
    public:
     slot() noexcept = default;
     // Adopts a permit.
-    explicit slot(pool_core& of) noexcept : of_(&of) {}
+    explicit slot(pool_core& pool) noexcept : pool_(&pool) {}
     slot(slot&& other) noexcept
-        : of_(std::exchange(other.of_, nullptr)),
+        : pool_(std::exchange(other.pool_, nullptr)),
           entry_(std::exchange(other.entry_, nullptr)),
           makes_(std::exchange(other.makes_, false)) {}
     slot& operator=(slot&& other) noexcept {
@@ -176,7 +176,7 @@ class pool_core {
     }
     ~slot() { end(); }
 
-    explicit operator bool() const noexcept { return of_ != nullptr; }
+    explicit operator bool() const noexcept { return pool_ != nullptr; }
     pool_entry* entry() const noexcept { return entry_; }
     // Takes an idle resource in place of the one that it has. Returns false if there is none: then
     // the caller makes one. Throws pool_closed.
@@ -189,14 +189,14 @@ class pool_core {
     void put_back() noexcept;
     void end() noexcept;
     void swap(slot& other) noexcept {
-      std::swap(of_, other.of_);
+      std::swap(pool_, other.pool_);
       std::swap(entry_, other.entry_);
       std::swap(makes_, other.makes_);
     }
 
    private:
     friend pool_core;
-    pool_core* of_ = nullptr;
+    pool_core* pool_ = nullptr;
     pool_entry* entry_ = nullptr;
     bool makes_ = false;
   };

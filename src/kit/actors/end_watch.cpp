@@ -3,10 +3,10 @@
 namespace troupe::kit {
 
 std::shared_ptr<end_watch> end_watch::start(future<ended> of, unique_function<void()> told) {
-  auto made = std::make_shared<end_watch>(std::move(of), std::move(told));
-  made->self_ = made;
-  if (!made->state_->attach(*made)) on_resolved(*made);
-  return made;
+  auto watch = std::make_shared<end_watch>(std::move(of), std::move(told));
+  watch->self_ = watch;
+  if (!watch->state_->attach(*watch)) on_resolved(*watch);
+  return watch;
 }
 
 void end_watch::cancel() noexcept {

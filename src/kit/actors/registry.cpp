@@ -67,7 +67,7 @@ class registry_state {
     const std::lock_guard lock(mutex_);
     if (const auto found = actors_.find(name); found != actors_.end()) return found->second.actor;
     waiting& all = waiting_[name];
-    std::erase_if(all, [](const promise<named_actor>& one) { return one.abandoned(); });
+    std::erase_if(all, [](const promise<named_actor>& waiting) { return waiting.abandoned(); });
     later = all.emplace_back().get_future();
     return {};
   }
@@ -76,7 +76,8 @@ class registry_state {
     const std::lock_guard lock(mutex_);
     const auto found = waiting_.find(name);
     if (found == waiting_.end()) return;
-    std::erase_if(found->second, [](const promise<named_actor>& one) { return one.abandoned(); });
+    std::erase_if(found->second,
+                  [](const promise<named_actor>& waiting) { return waiting.abandoned(); });
     if (found->second.empty()) waiting_.erase(found);
   }
   std::vector<std::string> names() const {
@@ -99,13 +100,14 @@ namespace {
 // Whichever way a wait ends, its promise is forgotten.
 class name_wait {
  public:
-  name_wait(registry_state& in, const std::string& name) noexcept : in_(in), name_(name) {}
+  name_wait(registry_state& registry, const std::string& name) noexcept
+      : registry_(registry), name_(name) {}
   name_wait(const name_wait&) = delete;
   name_wait& operator=(const name_wait&) = delete;
-  ~name_wait() { in_.forget_waiting(name_); }
+  ~name_wait() { registry_.forget_waiting(name_); }
 
  private:
-  registry_state& in_;
+  registry_state& registry_;
   const std::string& name_;
 };
 
@@ -113,33 +115,35 @@ class name_wait {
 
 std::shared_ptr<registry_state> make_registry() { return std::make_shared<registry_state>(); }
 
-bool add_name(const std::shared_ptr<registry_state>& to, std::string&& name, named_actor one,
+bool add_name(const std::shared_ptr<registry_state>& registry, std::string&& name, named_actor one,
               future<ended> ends) {
-  const std::uint64_t number = to->add(name, one);
+  const std::uint64_t number = registry->add(name, one);
   if (number == 0) return false;
   // If the actor has ended, this removes the name again at once.
-  auto watch = end_watch::start(std::move(ends), [of = std::weak_ptr(to), name, number] {
-    if (const auto names = of.lock()) names->remove(name, number);
+  auto watch = end_watch::start(std::move(ends), [state = std::weak_ptr(registry), name, number] {
+    if (const auto names = state.lock()) names->remove(name, number);
   });
-  to->keep_watch(name, number, std::move(watch));
+  registry->keep_watch(name, number, std::move(watch));
   return true;
 }
 
 bool remove_name(registry_state& from, std::string_view name) { return from.remove(name, 0); }
 
-named_actor find_name(registry_state& in, std::string_view name) { return in.find(name); }
+named_actor find_name(registry_state& registry, std::string_view name) {
+  return registry.find(name);
+}
 
-task<named_actor> wait_for_name(std::shared_ptr<registry_state> in, std::string name,
+task<named_actor> wait_for_name(std::shared_ptr<registry_state> registry, std::string name,
                                 tasks::limits within) {
-  const name_wait forgets(*in, name);
+  const name_wait forgets(*registry, name);
   future<named_actor> later;
-  named_actor found = in->find_or_wait(name, later);
+  named_actor found = registry->find_or_wait(name, later);
   if (found.ref != nullptr) co_return found;
   auto limited = std::move(later).timeout(within.left()).stop(within.stop());
   co_return co_await std::move(limited);
 }
 
-std::vector<std::string> names_of(const registry_state& in) { return in.names(); }
+std::vector<std::string> names_of(const registry_state& registry) { return registry.names(); }
 
 void refuse_name_of_other(std::string_view name, const char* wanted, const char* found) {
   throw usage_error("troupe: registry: the name " + std::string(name) + " belongs to a " + found +

@@ -47,9 +47,9 @@ const number_table<cache_counts> cache_numbers{
                                         "Entries that were removed, since their time was over.")}};
 
 // 0 closed, 1 half open, 2 open: the worse, the greater.
-std::uint64_t state_of(const circuit_counts& of) {
-  if (of.state == circuit::closed) return 0;
-  return of.state == circuit::half_open ? 1 : 2;
+std::uint64_t state_of(const circuit_counts& counts) {
+  if (counts.state == circuit::closed) return 0;
+  return counts.state == circuit::half_open ? 1 : 2;
 }
 const number_table<circuit_counts> circuit_numbers{
     "troupe_circuit",

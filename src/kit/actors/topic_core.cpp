@@ -8,34 +8,35 @@
 
 namespace troupe::kit {
 
-std::size_t subscription_key_hash::operator()(const subscription_key& of) const noexcept {
+std::size_t subscription_key_hash::operator()(const subscription_key& key) const noexcept {
   const std::hash<const void*> hash;
-  return hash(of.actor) * 31 + hash(of.method);
+  return hash(key.actor) * 31 + hash(key.method);
 }
 
 bool topic_core::add(const std::shared_ptr<topic_core>& self,
-                     const std::shared_ptr<subscription>& one, future<ended> ends) {
+                     const std::shared_ptr<subscription>& added, future<ended> ends) {
   std::uint64_t number = 0;
   {
     std::shared_ptr<const list> stale;  // dropped without the mutex (T3)
     const std::lock_guard lock(self->mutex_);
-    if (!self->all_.try_emplace(one->key, one).second) return false;
-    self->order_.push_back(*one);
+    if (!self->all_.try_emplace(added->key, added).second) return false;
+    self->order_.push_back(*added);
     stale = std::move(self->snapshot_);
-    number = one->number = ++self->added_;
+    number = added->number = ++self->added_;
   }
   std::shared_ptr<end_watch> watch;
   try {
     // Without the mutex: the actor may have ended, and is removed at once then.
-    watch = end_watch::start(std::move(ends), [of = std::weak_ptr(self), key = one->key, number] {
-      if (const auto topic = of.lock()) topic->remove(key, number);
-    });
+    watch =
+        end_watch::start(std::move(ends), [state = std::weak_ptr(self), key = added->key, number] {
+          if (const auto topic = state.lock()) topic->remove(key, number);
+        });
   } catch (...) {
-    self->remove(one->key, number);
+    self->remove(added->key, number);
     throw;
   }
   const std::lock_guard lock(self->mutex_);
-  one->watch = std::move(watch);
+  added->watch = std::move(watch);
   return true;
 }
 
@@ -59,11 +60,11 @@ bool topic_core::remove(const subscription_key& key, std::uint64_t number) {
 std::shared_ptr<const topic_core::list> topic_core::begin_publishing() {
   const std::lock_guard lock(mutex_);
   if (snapshot_ == nullptr) {
-    auto made = std::make_shared<list>();
-    made->reserve(all_.size());
-    for (subscription& one : order_) made->push_back(one.shared_from_this());
-    TROUPE_INVARIANT(made->size() == all_.size(), "T1");
-    snapshot_ = std::move(made);
+    auto copied = std::make_shared<list>();
+    copied->reserve(all_.size());
+    for (subscription& member : order_) copied->push_back(member.shared_from_this());
+    TROUPE_INVARIANT(copied->size() == all_.size(), "T1");
+    snapshot_ = std::move(copied);
   }
   TROUPE_INVARIANT(snapshot_->size() == all_.size(), "T2");
   ++done_.published;

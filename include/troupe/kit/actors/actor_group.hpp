@@ -51,24 +51,24 @@ template <class T>
 class group_state {
  public:
   struct chosen {
-    ref<T> to;
+    ref<T> recipient;
     std::optional<load_token> token;  // where the load counts
   };
 
   explicit group_state(group_choice by) noexcept : choice_(by) {}
 
-  static bool add(const std::shared_ptr<group_state>& self, const ref<T>& one) {
-    if (!one)
+  static bool add(const std::shared_ptr<group_state>& self, const ref<T>& actor_ref) {
+    if (!actor_ref)
       throw usage_error(
           "troupe: actor_group: the ref refers to no actor; add the result of spawn()");
-    const void* const actor = ref_access::cell_of(one);
-    const std::uint64_t number = self->insert(actor, one);
+    const void* const actor = ref_access::cell_of(actor_ref);
+    const std::uint64_t number = self->insert(actor, actor_ref);
     if (number == 0) return false;
     std::shared_ptr<end_watch> watch;
     try {
       // Without the mutex: the actor may have ended, and is removed at once then.
-      watch = end_watch::start(one.watch(), [of = std::weak_ptr(self), actor, number] {
-        if (const auto group = of.lock()) group->remove(actor, number);
+      watch = end_watch::start(actor_ref.watch(), [state = std::weak_ptr(self), actor, number] {
+        if (const auto group = state.lock()) group->remove(actor, number);
       });
     } catch (...) {
       self->remove(actor, number);
@@ -85,16 +85,17 @@ class group_state {
     const std::lock_guard lock(mutex_);
     if (places_.empty()) refuse_empty_group();
     const std::size_t count = places_.size();
-    if (choice_ == group_choice::random) return {places_[random_below(count)].of->to, std::nullopt};
+    if (choice_ == group_choice::random)
+      return {places_[random_below(count)].owner->recipient, std::nullopt};
     const std::size_t next = next_++ % count;
-    if (choice_ == group_choice::round_robin) return {places_[next].of->to, std::nullopt};
+    if (choice_ == group_choice::round_robin) return {places_[next].owner->recipient, std::nullopt};
     // From the next one on, so that idle members take turns.
     const place* best = &places_[next];
     for (std::size_t i = 1; i < count; ++i) {
       const place& other = places_[(next + i) % count];
       if (load_of(other) < load_of(*best)) best = &other;
     }
-    return {best->of->to, load_token(best->of->load)};
+    return {best->owner->recipient, load_token(best->owner->load)};
   }
   // The best of all: if members are added or removed, only their keys get another member. (A ring
   // of hashes finds it in fewer steps, but spreads the keys worse and takes long to change.)
@@ -103,19 +104,19 @@ class group_state {
     if (places_.empty()) refuse_empty_group();
     const place* best = nullptr;
     std::uint64_t best_fitness = 0;
-    for (const place& one : places_) {
-      const std::uint64_t fits = fitness(key, one.id);
+    for (const place& other : places_) {
+      const std::uint64_t fits = fitness(key, other.id);
       if (best != nullptr && fits <= best_fitness) continue;
-      best = &one;
+      best = &other;
       best_fitness = fits;
     }
-    return best->of->to;
+    return best->owner->recipient;
   }
   std::vector<ref<T>> all() const {
     const std::lock_guard lock(mutex_);
     std::vector<ref<T>> found;
     found.reserve(places_.size());
-    for (const member& one : order_) found.push_back(one.to);
+    for (const member& listed : order_) found.push_back(listed.recipient);
     return found;
   }
   std::size_t size() const {
@@ -125,8 +126,9 @@ class group_state {
 
  private:
   struct member {
-    explicit member(const ref<T>& actor) : to(actor), load(std::make_shared<load_count>(0)) {}
-    const ref<T> to;
+    explicit member(const ref<T>& actor)
+        : recipient(actor), load(std::make_shared<load_count>(0)) {}
+    const ref<T> recipient;
     const std::shared_ptr<load_count> load;
     std::uint64_t number = 0;  // tells it from a later membership of the same actor
     std::size_t place = 0;
@@ -135,26 +137,26 @@ class group_state {
   };
   // The data that choose() and of_hash() read, without access to the member.
   struct place {
-    member* of;
+    member* owner;
     const load_count* load;
     std::uint64_t id;
   };
 
-  static std::size_t load_of(const place& one) noexcept {
+  static std::size_t load_of(const place& member_place) noexcept {
     // order: relaxed  a hint
-    return one.load->load(std::memory_order_relaxed);
+    return member_place.load->load(std::memory_order_relaxed);
   }
   // Returns the number of the membership; 0 if the actor is a member already.
-  std::uint64_t insert(const void* actor, const ref<T>& one) {
+  std::uint64_t insert(const void* actor, const ref<T>& actor_ref) {
     const std::lock_guard lock(mutex_);
     if (places_.size() == places_.capacity()) places_.reserve(2 * places_.size() + 4);
-    const auto [at, is_new] = all_.try_emplace(actor, one);
+    const auto [at, is_new] = all_.try_emplace(actor, actor_ref);
     if (!is_new) return 0;
-    member& made = at->second;
-    made.place = places_.size();
-    places_.push_back({&made, made.load.get(), one.id()});
-    order_.push_back(made);
-    return made.number = ++added_;
+    member& added = at->second;
+    added.place = places_.size();
+    places_.push_back({&added, added.load.get(), actor_ref.id()});
+    order_.push_back(added);
+    return added.number = ++added_;
   }
   // With number 0: whichever membership the actor has. Returns false if it has none.
   bool remove(const void* actor, std::uint64_t number) {
@@ -165,7 +167,7 @@ class group_state {
       if (at == all_.end() || (number != 0 && at->second.number != number)) return false;
       const std::size_t freed = at->second.place;
       places_[freed] = places_.back();
-      places_[freed].of->place = freed;
+      places_[freed].owner->place = freed;
       places_.pop_back();
       order_.remove(at->second);
       gone = all_.extract(at);
@@ -230,7 +232,7 @@ class actor_group {
   std::vector<ref<T>> members() const { return state_->all(); }
 
   // The member that is next, as for a message.
-  ref<T> next() const { return state_->choose().to; }
+  ref<T> next() const { return state_->choose().recipient; }
   // The member for a key: the same one for equal keys, as long as it is a member. When another one
   // is added or removed, only the keys that it gets, or had, change their member (rendezvous
   // hashing). Cost: 10 ns, and 5 ns for each member.
@@ -250,41 +252,43 @@ class actor_group {
   // As ref::tell, to one of the members.
   template <auto Method, class... Args>
   void tell(Args&&... args) const {
-    auto to = state_->choose();
+    auto chosen = state_->choose();
     if constexpr (fits<Method, Args...>) {
-      if (to.token.has_value())
-        return to.to.tell(counted<Method>(*to.token, std::forward<Args>(args)...));
+      if (chosen.token.has_value())
+        return chosen.recipient.tell(counted<Method>(*chosen.token, std::forward<Args>(args)...));
     }
-    to.to.template tell<Method>(std::forward<Args>(args)...);
+    chosen.recipient.template tell<Method>(std::forward<Args>(args)...);
   }
   template <detail::several_methods Methods, class... Args>
   void tell(Args&&...) const = delete;
   template <class Callable>
   void tell(Callable&& callable) const {
-    auto to = state_->choose();
-    if (to.token.has_value())
-      return to.to.tell(counted_callable(*to.token, std::forward<Callable>(callable)));
-    to.to.tell(std::forward<Callable>(callable));
+    auto chosen = state_->choose();
+    if (chosen.token.has_value())
+      return chosen.recipient.tell(
+          counted_callable(*chosen.token, std::forward<Callable>(callable)));
+    chosen.recipient.tell(std::forward<Callable>(callable));
   }
 
   // As ref::ask, of one of the members.
   template <auto Method, class... Args>
   [[nodiscard]] auto ask(Args&&... args) const {
-    auto to = state_->choose();
+    auto chosen = state_->choose();
     if constexpr (fits<Method, Args...>) {
-      if (to.token.has_value())
-        return to.to.ask(counted<Method>(*to.token, std::forward<Args>(args)...));
+      if (chosen.token.has_value())
+        return chosen.recipient.ask(counted<Method>(*chosen.token, std::forward<Args>(args)...));
     }
-    return to.to.template ask<Method>(std::forward<Args>(args)...);
+    return chosen.recipient.template ask<Method>(std::forward<Args>(args)...);
   }
   template <detail::several_methods Methods, class... Args>
   void ask(Args&&...) const = delete;
   template <class Callable>
   [[nodiscard]] auto ask(Callable&& callable) const {
-    auto to = state_->choose();
-    if (to.token.has_value())
-      return to.to.ask(counted_callable(*to.token, std::forward<Callable>(callable)));
-    return to.to.ask(std::forward<Callable>(callable));
+    auto chosen = state_->choose();
+    if (chosen.token.has_value())
+      return chosen.recipient.ask(
+          counted_callable(*chosen.token, std::forward<Callable>(callable)));
+    return chosen.recipient.ask(std::forward<Callable>(callable));
   }
 
   // Tells each member, with a copy of the arguments each. Returns how many took the message: a
@@ -292,9 +296,9 @@ class actor_group {
   template <auto Method, class... Args>
   std::size_t tell_all(const Args&... args) const {
     std::size_t told = 0;
-    for (const ref<T>& one : state_->all()) {
+    for (const ref<T>& member : state_->all()) {
       try {
-        one.template tell<Method>(args...);
+        member.template tell<Method>(args...);
         ++told;
       } catch (const mailbox_full&) {
         // the bound of the mailbox is the member's own choice
@@ -309,7 +313,7 @@ class actor_group {
     std::vector<decltype(std::declval<const ref<T>&>().template ask<Method>(args...))> later;
     const std::vector<ref<T>> all = state_->all();
     later.reserve(all.size());
-    for (const ref<T>& one : all) later.push_back(one.template ask<Method>(args...));
+    for (const ref<T>& member : all) later.push_back(member.template ask<Method>(args...));
     return later;
   }
 

@@ -49,19 +49,19 @@ using load_count = std::atomic<std::size_t>;
 // would cost each message of each actor an atomic operation.
 class load_token {
  public:
-  explicit load_token(std::shared_ptr<load_count> of) noexcept : of_(std::move(of)) {
+  explicit load_token(std::shared_ptr<load_count> count) noexcept : count_(std::move(count)) {
     // order: relaxed  a hint
-    of_->fetch_add(1, std::memory_order_relaxed);
+    count_->fetch_add(1, std::memory_order_relaxed);
   }
-  load_token(load_token&& other) noexcept : of_(std::move(other.of_)) {}
+  load_token(load_token&& other) noexcept : count_(std::move(other.count_)) {}
   load_token& operator=(load_token&&) = delete;
   ~load_token() {
     // order: relaxed  a hint
-    if (of_ != nullptr) of_->fetch_sub(1, std::memory_order_relaxed);
+    if (count_ != nullptr) count_->fetch_sub(1, std::memory_order_relaxed);
   }
 
  private:
-  std::shared_ptr<load_count> of_;
+  std::shared_ptr<load_count> count_;
 };
 
 // A number between 0 and `below`, which is not 0.

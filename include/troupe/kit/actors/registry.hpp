@@ -42,11 +42,11 @@ std::vector<std::string> names_of(const registry_state& in);
 [[noreturn]] void refuse_to_name_none(std::string_view name);
 
 template <class T>
-ref<T> as_ref(const named_actor& one, std::string_view name) {
-  if (one.ref == nullptr) return {};
-  if (std::string_view(one.type) != base::type_name<T>())
-    refuse_name_of_other(name, base::type_name<T>(), one.type);
-  return *static_cast<const ref<T>*>(one.ref.get());
+ref<T> as_ref(const named_actor& named, std::string_view name) {
+  if (named.ref == nullptr) return {};
+  if (std::string_view(named.type) != base::type_name<T>())
+    refuse_name_of_other(name, base::type_name<T>(), named.type);
+  return *static_cast<const ref<T>*>(named.ref.get());
 }
 
 // The call of wait().
@@ -102,10 +102,11 @@ class registry {
 
   // Returns false, and does nothing, if the name denotes an actor already.
   template <class T>
-  [[nodiscard]] bool add(std::string name, const ref<T>& one) const {
-    if (!one) kit::refuse_to_name_none(name);
+  [[nodiscard]] bool add(std::string name, const ref<T>& actor) const {
+    if (!actor) kit::refuse_to_name_none(name);
     return kit::add_name(state_, std::move(name),
-                         {std::make_shared<const ref<T>>(one), base::type_name<T>()}, one.watch());
+                         {std::make_shared<const ref<T>>(actor), base::type_name<T>()},
+                         actor.watch());
   }
   // Frees the name. Returns whether it stood for an actor.
   bool remove(std::string_view name) const { return kit::remove_name(*state_, name); }

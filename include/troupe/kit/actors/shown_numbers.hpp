@@ -39,10 +39,10 @@ class number_source;
 class shown_numbers {
  public:
   template <class Counted>
-  requires requires(const Counted& of) { of.counts(); }
-  shown_numbers(std::string name, Counted of)
+  requires requires(const Counted& source) { source.counts(); }
+  shown_numbers(std::string name, Counted source)
       : shown_numbers(std::move(name),
-                      std::function([of = std::move(of)] { return of.counts(); })) {}
+                      std::function([source = std::move(source)] { return source.counts(); })) {}
   shown_numbers(shown_numbers&&) noexcept;
   shown_numbers& operator=(shown_numbers&&) noexcept;
   ~shown_numbers();

@@ -74,14 +74,14 @@ class topic {
 
   // Subscribes the actor from now on. Returns false if that method of the actor subscribes already.
   template <auto Method, class Actor>
-  bool subscribe(const ref<Actor>& one) const {
-    if (!one)
+  bool subscribe(const ref<Actor>& actor) const {
+    if (!actor)
       throw usage_error(
           "troupe: topic: the ref refers to no actor; subscribe the result of spawn()");
-    const auto made = std::make_shared<subscriber>();
-    made->tell = [one](const T& value) { one.template tell<Method>(value); };
-    made->key = kit::key_of<Method>(one);
-    return kit::topic_core::add(core_, made, one.watch());
+    const auto added = std::make_shared<subscriber>();
+    added->tell = [actor](const T& value) { actor.template tell<Method>(value); };
+    added->key = kit::key_of<Method>(actor);
+    return kit::topic_core::add(core_, added, actor.watch());
   }
   template <detail::several_methods Methods, class Actor>
   bool subscribe(const ref<Actor>&) const = delete;
