@@ -60,11 +60,11 @@ class statement_list {
   statement_list()
       : shown_(statement_numbers, "",
                [this](observe::row_sink& to, const std::string&) { collect(to); }) {}
-  void collect(observe::row_sink& to) {
+  void collect(observe::row_sink& rows) {
     std::lock_guard held(mutex_);
-    for (const auto& [key, one] : all_)
-      to.add(statement_numbers, {std::string(key.first), key.second},
-             {one->took.get(), one->failed.get()});
+    for (const auto& [key, statement] : all_)
+      rows.add(statement_numbers, {std::string(key.first), key.second},
+               {statement->took.get(), statement->failed.get()});
   }
 
   std::mutex mutex_;
@@ -152,22 +152,22 @@ const char* take_unnamed(std::string_view& text) noexcept {
 }  // namespace
 
 std::string normalized(std::string_view statement) {
-  std::string made;
-  while (!statement.empty() && made.size() < label_bytes_max) {
+  std::string label;
+  while (!statement.empty() && label.size() < label_bytes_max) {
     if (const char* const stands = take_unnamed(statement)) {
-      if (*stands != ' ' || (!made.empty() && made.back() != ' ')) made += stands;
+      if (*stands != ' ' || (!label.empty() && label.back() != ' ')) label += stands;
       continue;
     }
     // A word is taken whole: digits in it are no number, nor are those of a parameter.
     const bool is_name = is_word(statement.front()) || statement.front() == '$';
     do {
-      made += statement.front();
+      label += statement.front();
       statement.remove_prefix(1);
     } while (is_name && !statement.empty() && is_word(statement.front()));
   }
-  if (made.size() > label_bytes_max) made.resize(label_bytes_max);
-  while (!made.empty() && made.back() == ' ') made.pop_back();
-  return made;
+  if (label.size() > label_bytes_max) label.resize(label_bytes_max);
+  while (!label.empty() && label.back() == ' ') label.pop_back();
+  return label;
 }
 
 std::int64_t statement_begins() noexcept {
@@ -179,9 +179,9 @@ void statement_ends(const char* database, std::string_view text, std::int64_t be
   if (began_ns == 0) return;
   constexpr double ns_per_second = 1e9;
   try {
-    counted_statement& one = statement_list::get().find(database, text);
-    one.took.add(static_cast<double>(base::now_ns() - began_ns) / ns_per_second);
-    if (failed) one.failed.add(1);
+    counted_statement& counted = statement_list::get().find(database, text);
+    counted.took.add(static_cast<double>(base::now_ns() - began_ns) / ns_per_second);
+    if (failed) counted.failed.add(1);
   } catch (...) {  // memory has run out: this one is not counted
   }
 }

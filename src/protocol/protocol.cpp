@@ -8,18 +8,18 @@ bool connection_limit::is_full() noexcept {
 }
 
 connection_limit::permit::permit(std::shared_ptr<connection_limit> in) noexcept
-    : in_(std::move(in)) {
-  std::lock_guard lock(in_->mutex_);
-  ++in_->taken_;
+    : limit_(std::move(in)) {
+  std::lock_guard lock(limit_->mutex_);
+  ++limit_->taken_;
 }
 
 connection_limit::permit::~permit() {
-  if (in_ == nullptr) return;
+  if (limit_ == nullptr) return;
   {
-    std::lock_guard lock(in_->mutex_);
-    --in_->taken_;
+    std::lock_guard lock(limit_->mutex_);
+    --limit_->taken_;
   }
-  in_->left();
+  limit_->left();
 }
 
 }  // namespace troupe::protocols

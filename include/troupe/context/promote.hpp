@@ -33,11 +33,11 @@ inline constexpr bool promoted_by_copy = std::is_arithmetic_v<T> || std::is_enum
 namespace contexts {
 
 template <class T>
-concept container = requires(const T& of) {
+concept container = requires(const T& range) {
   typename T::allocator_type;
   typename T::value_type;
-  of.begin();
-  of.size();
+  range.begin();
+  range.size();
 };
 
 template <class T>

@@ -312,40 +312,40 @@ auto keep_rows(std::vector<Row> rows) {
 // bytes), bind_time(i, time) if it has it, and for arrays begin_array(i), which gives another such
 // object for the elements, and bind_array(i, elements); parameters are numbered from 1 on.
 template <class Statement, class T>
-void bind_value(Statement& to, int number, const T& value) {
+void bind_value(Statement& statement, int number, const T& value) {
   if constexpr (std::is_same_v<T, std::nullopt_t> || std::is_same_v<T, std::nullptr_t>) {
-    to.bind_null(number);
+    statement.bind_null(number);
   } else if constexpr (parts::is_optional<T>) {
-    value ? bind_value(to, number, *value) : to.bind_null(number);
+    value ? bind_value(statement, number, *value) : statement.bind_null(number);
   } else if constexpr (std::is_enum_v<T>) {
-    bind_value(to, number, static_cast<std::underlying_type_t<T>>(value));
+    bind_value(statement, number, static_cast<std::underlying_type_t<T>>(value));
   } else if constexpr (std::is_integral_v<T>) {
     if (!std::in_range<std::int64_t>(+value)) parts::refuse_parameter(number);
-    to.bind_integer(number, static_cast<std::int64_t>(value));
+    statement.bind_integer(number, static_cast<std::int64_t>(value));
   } else if constexpr (std::is_floating_point_v<T>) {
     const std::optional<double> made = parts::as_real<double>(value);
     if (!made) parts::refuse_number_parameter(number);
-    to.bind_real(number, *made);
+    statement.bind_real(number, *made);
   } else if constexpr (parts::is_time<T>) {
     const std::optional<parts::micro_time> at = parts::as_micro_time(value);
     if (!at) parts::refuse_time_parameter(number);
-    if constexpr (requires { to.bind_time(number, *at); }) {
-      to.bind_time(number, *at);
+    if constexpr (requires { statement.bind_time(number, *at); }) {
+      statement.bind_time(number, *at);
     } else {
-      to.bind_integer(number, at->time_since_epoch().count());
+      statement.bind_integer(number, at->time_since_epoch().count());
     }
   } else if constexpr (std::is_same_v<T, std::string>) {
-    to.bind_text(number, value);
+    statement.bind_text(number, value);
   } else if constexpr (parts::is_bytes<T>) {
-    to.bind_bytes(number, value);
+    statement.bind_bytes(number, value);
   } else if constexpr (parts::is_array<T>) {
     static_assert(
-        requires { to.begin_array(number); },
+        requires { statement.begin_array(number); },
         "troupe: this database has no arrays; store the elements as rows");
-    if constexpr (requires { to.begin_array(number); }) {
-      auto elements = to.begin_array(number);
+    if constexpr (requires { statement.begin_array(number); }) {
+      auto elements = statement.begin_array(number);
       for (const typename T::value_type& each : value) bind_value(elements, number, each);
-      to.bind_array(number, elements);
+      statement.bind_array(number, elements);
     }
   } else {
     static_assert(column_value<T>,

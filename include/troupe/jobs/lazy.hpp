@@ -98,17 +98,17 @@ TROUPE_NOINLINE job_of<T>& make_lazy_here(Function&& function, memory_use use, c
       alignof(made) <= alignof(std::max_align_t),
       "troupe: lazy: the function is over-aligned; put its captures into a std::unique_ptr");
   void* place = memory::allocate(sizeof(made));
-  made* one = nullptr;
+  made* job = nullptr;
   try {
-    one = ::new (place) made(std::forward<Function>(function), name, line);
+    job = ::new (place) made(std::forward<Function>(function), name, line);
   } catch (...) {
     memory::deallocate(place, sizeof(made));
     throw;
   }
   // order: relaxed  no other thread can see the job yet
-  one->needs_memory.store(use == memory_use::needs, std::memory_order_relaxed);
-  keep(*one);
-  return *one;
+  job->needs_memory.store(use == memory_use::needs, std::memory_order_relaxed);
+  keep(*job);
+  return *job;
 }
 
 // The function runs in the context of the call that makes the lazy.
@@ -122,12 +122,12 @@ job_of<T>& make_lazy(Function&& function, memory_use use, tasks::source_line whe
       [within = tasks::context_ref::current(), name,
        call =
            std::decay_t<Function>(std::forward<Function>(function))]() mutable -> decltype(auto) {
-        tasks::inside_span here(within.get(), "lazy", name);
+        tasks::inside_span inside(within.get(), "lazy", name);
         try {
-          here.check();
+          inside.check();
           return std::invoke(std::move(call));
         } catch (...) {
-          here.fail(std::current_exception());
+          inside.fail(std::current_exception());
           throw;
         }
       },
@@ -241,8 +241,10 @@ class lazy {
 
   class awaiter {
    public:
-    explicit awaiter(lazy of)
-        : of_(std::move(of)), done_(jobs::when_done(*of_.job_)), wait_(done_.operator co_await()) {}
+    explicit awaiter(lazy awaited)
+        : awaited_(std::move(awaited)),
+          done_(jobs::when_done(*awaited_.job_)),
+          wait_(done_.operator co_await()) {}
     awaiter(awaiter&&) = delete;
     bool await_ready() const noexcept { return wait_.await_ready(); }
     template <std::derived_from<tasks::promise_base> Promise>
@@ -251,11 +253,11 @@ class lazy {
     }
     decltype(auto) await_resume() {
       wait_.await_resume();
-      return of_.value();
+      return awaited_.value();
     }
 
    private:
-    const lazy of_;
+    const lazy awaited_;
     future<> done_;
     future<>::awaiter wait_;
   };

@@ -60,17 +60,17 @@ template <class First, class Body>
 struct shared_for_loop final : shared_loop {
   TROUPE_INLINE shared_for_loop(const elements_from<First>& all, std::size_t count,
                                 const Body& body) noexcept
-      : shared_loop(count, type), of(all), calls(body) {}
+      : shared_loop(count, type), elements(all), calls(body) {}
   static given_part* give(shared_loop& base, std::size_t first, std::size_t last) noexcept try {
     const auto& self = static_cast<shared_for_loop&>(base);
-    return part_of<void>::make(run_given(self.of.from(first), last - first, self.calls));
+    return part_of<void>::make(run_given(self.elements.from(first), last - first, self.calls));
   } catch (...) {
     return nullptr;
   }
   static work<> run_given(elements_from<First> all, std::size_t count, const Body& body);
   static constexpr kind type{&give, &part_of<void>::free};
 
-  const elements_from<First> of;
+  const elements_from<First> elements;
   const Body& calls;
 };
 
@@ -120,11 +120,11 @@ template <class T, class First, class Combine, class Transform>
 struct shared_reduction final : shared_loop {
   TROUPE_INLINE shared_reduction(const elements_from<First>& all, std::size_t count,
                                  const Combine& combine, const Transform& transform) noexcept
-      : shared_loop(count, type), of(all), combines(combine), transforms(transform) {}
+      : shared_loop(count, type), elements(all), combines(combine), transforms(transform) {}
   static given_part* give(shared_loop& base, std::size_t first, std::size_t last) noexcept try {
     const auto& self = static_cast<shared_reduction&>(base);
     return part_of<T>::make(
-        run_given(self.of.from(first), last - first, self.combines, self.transforms));
+        run_given(self.elements.from(first), last - first, self.combines, self.transforms));
   } catch (...) {
     return nullptr;
   }
@@ -140,7 +140,7 @@ struct shared_reduction final : shared_loop {
     return sum;
   }
 
-  const elements_from<First> of;
+  const elements_from<First> elements;
   const Combine& combines;
   const Transform& transforms;
 };

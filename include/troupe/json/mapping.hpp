@@ -163,14 +163,14 @@ struct alternatives {
   static constexpr bool are_tagged = structs > 1;
   static constexpr bool differ = [] {
     unsigned seen = 0;
-    bool apart = true;
+    bool are_distinct = true;
     const auto add = [&](unsigned kinds, bool is_struct) {
       if (are_tagged && is_struct) kinds = 0;
-      apart = apart && (seen & kinds) == 0;
+      are_distinct = are_distinct && (seen & kinds) == 0;
       seen |= kinds;
     };
     (add(kinds_of<Each>(), reflect::aggregate<Each>), ...);
-    return apart && !(are_tagged && (seen & object) != 0);
+    return are_distinct && !(are_tagged && (seen & object) != 0);
   }();
 };
 

@@ -43,8 +43,8 @@ inline constexpr bool checks_references = false;
 #endif
 
 // In checked builds, throws if the value is used without the lock.
-inline void require_inside(const pass& of) {
-  if (checks_references && !of.inside()) {
+inline void require_inside(const pass& held) {
+  if (checks_references && !held.inside()) {
     throw unguarded_error(
         "troupe: guarded: the value is used by an access that was released or moved from; get "
         "another one");
@@ -72,8 +72,8 @@ class reading {
  private:
   friend guarded<T>;
   static constexpr auto how = sharing::access::read;
-  explicit reading(const std::shared_ptr<sharing::guarded_state<T>>& of) noexcept
-      : state_(of.get()), pass_(of, of->lock, how) {}
+  explicit reading(const std::shared_ptr<sharing::guarded_state<T>>& state) noexcept
+      : state_(state.get()), pass_(state, state->lock, how) {}
   const sharing::guarded_state<T>* state_;
   sharing::pass pass_;
 };
@@ -130,8 +130,8 @@ class writing {
  private:
   friend guarded<T>;
   static constexpr auto how = sharing::access::write;
-  explicit writing(const std::shared_ptr<sharing::guarded_state<T>>& of) noexcept
-      : state_(of.get()), pass_(of, of->lock, how) {}
+  explicit writing(const std::shared_ptr<sharing::guarded_state<T>>& state) noexcept
+      : state_(state.get()), pass_(state, state->lock, how) {}
   void end() noexcept {
     if (sharing::checks_references && pass_.inside()) state_->spoilt = check();
     pass_.leave();
@@ -244,15 +244,15 @@ class guarded {
   using state = std::shared_ptr<sharing::guarded_state<T>>;
 
   template <class Access>
-  static void admit(promise<Access>& to, const state& at, Access inside) noexcept {
+  static void admit(promise<Access>& promised, const state& at, Access inside) noexcept {
     if constexpr (sharing::checks_references && std::is_same_v<Access, reading<T>>) {
       if (at->spoilt != nullptr) {
         std::exception_ptr spoilt = at->spoilt;
         inside.release();
-        return to.set_exception(std::move(spoilt));
+        return promised.set_exception(std::move(spoilt));
       }
     }
-    to.set_value(std::move(inside));
+    promised.set_value(std::move(inside));
   }
 
   template <class Access>

@@ -51,14 +51,16 @@ class read_write_lock {
 // Holds the lock; the destructor gives it back. `of` keeps the lock's owner alive.
 class pass {
  public:
-  pass(std::shared_ptr<void> of, read_write_lock& lock, access how) noexcept
-      : of_(std::move(of)), lock_(&lock), how_(how) {}
+  pass(std::shared_ptr<void> owner, read_write_lock& lock, access how) noexcept
+      : owner_(std::move(owner)), lock_(&lock), how_(how) {}
   pass(pass&& other) noexcept
-      : of_(std::move(other.of_)), lock_(std::exchange(other.lock_, nullptr)), how_(other.how_) {}
+      : owner_(std::move(other.owner_)),
+        lock_(std::exchange(other.lock_, nullptr)),
+        how_(other.how_) {}
   pass& operator=(pass&& other) noexcept {
     if (this != &other) {
       leave();
-      of_ = std::move(other.of_);
+      owner_ = std::move(other.owner_);
       lock_ = std::exchange(other.lock_, nullptr);
       how_ = other.how_;
     }
@@ -69,11 +71,11 @@ class pass {
   bool inside() const noexcept { return lock_ != nullptr; }
   void leave() noexcept {
     if (lock_ != nullptr) std::exchange(lock_, nullptr)->leave(how_);
-    of_.reset();
+    owner_.reset();
   }
 
  private:
-  std::shared_ptr<void> of_;
+  std::shared_ptr<void> owner_;
   read_write_lock* lock_;
   access how_;
 };

@@ -94,7 +94,7 @@ struct work {
 // One call of a submission, with its context and its result.
 template <class Work>
 struct attempt {
-  explicit attempt(Work& work) noexcept : of(work) {}
+  explicit attempt(Work& work) noexcept : job(work) {}
   using value = typename Work::value;
 
   // Makes the call. An exception from it is its result.
@@ -104,10 +104,10 @@ struct attempt {
       if constexpr (!Work::is_coroutine) {
         context_scope inside(*here);
         if constexpr (std::is_void_v<value>) {
-          of.called(*here);
+          job.called(*here);
           result.set();
         } else {
-          result.set(of.called(*here));
+          result.set(job.called(*here));
         }
       }
     } catch (...) {
@@ -124,9 +124,9 @@ struct attempt {
       if (here) inside.emplace(*here);
       if (what == nullptr) {
         if constexpr (std::is_void_v<value>) {
-          of.on_value();
+          job.on_value();
         } else {
-          of.on_value(result.take());
+          job.on_value(result.take());
         }
         return;
       }
@@ -136,7 +136,7 @@ struct attempt {
     try {
       std::optional<context_scope> inside;
       if (here) inside.emplace(*here);
-      return of.on_error(what);
+      return job.on_error(what);
     } catch (...) {
       what = std::current_exception();
     }
@@ -145,46 +145,47 @@ struct attempt {
 
   static void deliver_in_turn(void* self) noexcept { static_cast<attempt*>(self)->deliver(); }
 
-  Work& of;
+  Work& job;
   owned_context here;  // destroyed after the result
   tasks::result_of<value> result;
 };
 
 // The rest of make() for a function that is a coroutine.
 template <class Work>
-task<> await_call(attempt<Work>& one) {
+task<> await_call(attempt<Work>& tried) {
   using value = typename Work::value;
   try {
     if constexpr (std::is_void_v<value>) {
-      co_await one.of.called(*one.here);
-      one.result.set();
+      co_await tried.job.called(*tried.here);
+      tried.result.set();
     } else {
-      one.result.set(co_await one.of.called(*one.here));
+      tried.result.set(co_await tried.job.called(*tried.here));
     }
   } catch (...) {
-    one.result.fail(std::current_exception());
+    tried.result.fail(std::current_exception());
   }
   const bool ends = co_await being_cancelled();
   // An exception must not outlive its context.
-  if (ends && one.result.failed()) end_cancelled(one.result.take_failure(), std::move(one.here));
+  if (ends && tried.result.failed())
+    end_cancelled(tried.result.take_failure(), std::move(tried.here));
 }
 
 template <class Work>
 task<> run(Work work) {
-  attempt<Work> one(work);
-  one.make();
+  attempt<Work> tried(work);
+  tried.make();
   if constexpr (Work::is_coroutine) {
-    if (!one.result.there()) co_await await_call(one);
+    if (!tried.result.there()) co_await await_call(tried);
   }
   if (work.actor.get() == nullptr) {
-    one.deliver();
+    tried.deliver();
     co_return;
   }
-  future<bool> done = run_in_turn(work.actor.get(), &one, &attempt<Work>::deliver_in_turn);
+  future<bool> done = run_in_turn(work.actor.get(), &tried, &attempt<Work>::deliver_in_turn);
   const bool handled = co_await std::move(done);
   // If the actor has stopped and not handled the result, no other code would learn of the failure.
-  if (std::exception_ptr what = handled ? nullptr : one.result.take_failure())
-    report(std::move(what), std::move(one.here));
+  if (std::exception_ptr what = handled ? nullptr : tried.result.take_failure())
+    report(std::move(what), std::move(tried.here));
 }
 
 }  // namespace submissions

@@ -301,7 +301,7 @@ class callbacks_of final : public callbacks {
                 "in front if it likes");
 
  public:
-  explicit callbacks_of(Protocol& of) noexcept : of_(of) {
+  explicit callbacks_of(Protocol& protocol) noexcept : protocol_(protocol) {
     if constexpr (requires { std::string_view(Protocol::initial_bytes); })
       first = Protocol::initial_bytes;
     by_lines = takes_lines;
@@ -312,50 +312,50 @@ class callbacks_of final : public callbacks {
 
   void made(connection& by, outgoing& out) override {
     if constexpr (has_made_by) {
-      take(by, out, [&]() -> decltype(auto) { return of_.connection_made(by); });
+      take(by, out, [&]() -> decltype(auto) { return protocol_.connection_made(by); });
     } else if constexpr (has_made) {
-      take(by, out, [&]() -> decltype(auto) { return of_.connection_made(); });
+      take(by, out, [&]() -> decltype(auto) { return protocol_.connection_made(); });
     }
   }
   void received(connection& by, const given& what, outgoing& out) override {
     if constexpr (has_lines<connection&, lines_type>) {
-      take(by, out, [&]() -> decltype(auto) { return of_.lines_received(by, what.lines); });
+      take(by, out, [&]() -> decltype(auto) { return protocol_.lines_received(by, what.lines); });
     } else if constexpr (has_lines<lines_type>) {
-      take(by, out, [&]() -> decltype(auto) { return of_.lines_received(what.lines); });
+      take(by, out, [&]() -> decltype(auto) { return protocol_.lines_received(what.lines); });
     } else if constexpr (has_data<connection&, bytes_type>) {
-      take(by, out, [&]() -> decltype(auto) { return of_.data_received(by, what.bytes); });
+      take(by, out, [&]() -> decltype(auto) { return protocol_.data_received(by, what.bytes); });
     } else if constexpr (has_data<bytes_type>) {
-      take(by, out, [&]() -> decltype(auto) { return of_.data_received(what.bytes); });
+      take(by, out, [&]() -> decltype(auto) { return protocol_.data_received(what.bytes); });
     } else if constexpr (has_data<connection&, text_type>) {
-      take(by, out, [&]() -> decltype(auto) { return of_.data_received(by, what.text); });
+      take(by, out, [&]() -> decltype(auto) { return protocol_.data_received(by, what.text); });
     } else if constexpr (has_data<text_type>) {
-      take(by, out, [&]() -> decltype(auto) { return of_.data_received(what.text); });
+      take(by, out, [&]() -> decltype(auto) { return protocol_.data_received(what.text); });
     }
   }
   void sent(connection& by, outgoing& out) override {
     if constexpr (has_sent_by) {
-      take(by, out, [&]() -> decltype(auto) { return of_.send_complete(by); });
+      take(by, out, [&]() -> decltype(auto) { return protocol_.send_complete(by); });
     } else if constexpr (has_sent) {
-      take(by, out, [&]() -> decltype(auto) { return of_.send_complete(); });
+      take(by, out, [&]() -> decltype(auto) { return protocol_.send_complete(); });
     }
   }
   void closed(connection& by, outgoing& out) override {
     if constexpr (has_closed_by) {
-      take(by, out, [&]() -> decltype(auto) { return of_.connection_closed(by); });
+      take(by, out, [&]() -> decltype(auto) { return protocol_.connection_closed(by); });
     } else if constexpr (has_closed) {
-      take(by, out, [&]() -> decltype(auto) { return of_.connection_closed(); });
+      take(by, out, [&]() -> decltype(auto) { return protocol_.connection_closed(); });
     }
   }
   void failed(connection& by, const given& what, outgoing& out) override {
     if constexpr (has_error<connection&, error_type>) {
-      take(by, out, [&]() -> decltype(auto) { return of_.error(by, what.error); });
+      take(by, out, [&]() -> decltype(auto) { return protocol_.error(by, what.error); });
     } else if constexpr (has_error<error_type>) {
-      take(by, out, [&]() -> decltype(auto) { return of_.error(what.error); });
+      take(by, out, [&]() -> decltype(auto) { return protocol_.error(what.error); });
     }
   }
 
  private:
-  Protocol& of_;
+  Protocol& protocol_;
 };
 
 // The receiver of a failure that no error() takes: the task that awaits the connection, or the

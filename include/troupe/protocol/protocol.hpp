@@ -30,10 +30,10 @@ class connection_limit final : public admission {
     permit(permit&& other) noexcept = default;
     permit& operator=(permit&&) = delete;
     ~permit();
-    const protocol_options& options() const noexcept { return in_->options_; }
+    const protocol_options& options() const noexcept { return limit_->options_; }
 
    private:
-    std::shared_ptr<connection_limit> in_;
+    std::shared_ptr<connection_limit> limit_;
   };
 
  private:
