@@ -12,9 +12,9 @@
 namespace troupe::log {
 namespace {
 
-// Signals that end the process. A request to end is caught only if the program does not handle it
-// itself. Not SIGPIPE, which the I/O ignores where nothing else is set, nor SIGTRAP, which is the
-// debugger's.
+// Signals that end the process. A request to end is entry only if the program does not
+// handle it itself. Not SIGPIPE, which the I/O ignores where nothing else is set, nor SIGTRAP,
+// which is the debugger's.
 struct fatal {
   int signal;
   bool is_request = false;
@@ -51,8 +51,8 @@ void on_fatal(int signal, ::siginfo_t* why, void*) {
   } else if (seen != self) {                            // otherwise writing the log has crashed
     await_first();
   }
-  for (const fatal& one : fatals) {
-    if (one.is_caught) ::sigaction(one.signal, &one.before, nullptr);
+  for (const fatal& entry : fatals) {
+    if (entry.is_caught) ::sigaction(entry.signal, &entry.before, nullptr);
   }
   if (::syscall(SYS_rt_tgsigqueueinfo, ::getpid(), ::gettid(), signal, why) != 0) ::raise(signal);
   errno = error_before;
@@ -65,12 +65,12 @@ void catch_fatal_signals(void (*write)() noexcept) noexcept {
   struct ::sigaction action = {};
   action.sa_sigaction = &on_fatal;
   action.sa_flags = SA_ONSTACK | SA_SIGINFO;
-  for (fatal& one : fatals) {
-    if (::sigaction(one.signal, nullptr, &one.before) != 0) continue;
+  for (fatal& entry : fatals) {
+    if (::sigaction(entry.signal, nullptr, &entry.before) != 0) continue;
     const bool is_default =
-        (one.before.sa_flags & SA_SIGINFO) == 0 && one.before.sa_handler == SIG_DFL;
-    one.is_caught = !one.is_request || is_default;
-    if (one.is_caught) ::sigaction(one.signal, &action, nullptr);
+        (entry.before.sa_flags & SA_SIGINFO) == 0 && entry.before.sa_handler == SIG_DFL;
+    entry.is_caught = !entry.is_request || is_default;
+    if (entry.is_caught) ::sigaction(entry.signal, &action, nullptr);
   }
 }
 

@@ -26,7 +26,7 @@ std::int64_t unix_ns_of(const ::timespec& time) noexcept {
 
 // 2026-01-02T03:04:05.678901Z. Rejected: the text of the last second in each thread, 32 bytes of
 // scarce thread-local storage (docs/decisions/loading.md).
-void add_time(std::string& to, const ::timespec& now) {
+void add_time(std::string& line_text, const ::timespec& now) {
   namespace chrono = std::chrono;
   const chrono::sys_seconds second{chrono::seconds(now.tv_sec)};
   const auto day = chrono::floor<chrono::days>(second);
@@ -46,7 +46,7 @@ void add_time(std::string& to, const ::timespec& now) {
   add(time.minutes().count(), 2, ':');
   add(time.seconds().count(), 2, '.');
   add(now.tv_nsec / 1000, 6, 'Z');
-  to.append(text.data(), text.size());
+  line_text.append(text.data(), text.size());
 }
 
 bool is_plain(std::string_view text) noexcept {
@@ -59,10 +59,10 @@ bool is_word(std::string_view text) noexcept {
 }
 
 template <class Number>
-void add_digits(std::string& to, Number number) {
+void add_digits(std::string& line_text, Number number) {
   std::array<char, 32> digits;
   const auto end = std::to_chars(digits.data(), digits.data() + digits.size(), number).ptr;
-  to.append(digits.data(), end);
+  line_text.append(digits.data(), end);
 }
 
 template <std::size_t Bytes>
@@ -89,7 +89,7 @@ std::string text_of(const std::exception_ptr& what) {
 
 }  // namespace
 
-void add_field(line& to, const field& added) { to.add(added); }
+void add_field(line& target, const field& added) { target.add(added); }
 
 // A cut inside a character leaves bytes that are no UTF-8, which JSON's writer replaces.
 void line::add_text(std::string_view text) {

@@ -47,10 +47,10 @@ struct depot {
 
   static depot& get() {
     static depot& instance = *[] {
-      auto* const made = new depot;
-      for (batch_list& one : made->lists) base::hold_at_fork(one.mutex);
-      base::hold_at_fork(made->chunk_mutex);
-      return made;
+      auto* const created = new depot;
+      for (batch_list& list : created->lists) base::hold_at_fork(list.mutex);
+      base::hold_at_fork(created->chunk_mutex);
+      return created;
     }();
     return instance;
   }

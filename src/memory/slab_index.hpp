@@ -26,7 +26,7 @@ class slab_index {
   void remove(std::uint64_t number) noexcept {
     std::ranges::lower_bound(all_, number, {}, &entry::first)->second = nullptr;
     if (++removed_ * 2 <= all_.size()) return;
-    std::erase_if(all_, [](const entry& one) { return one.second == nullptr; });
+    std::erase_if(all_, [](const entry& known) { return known.second == nullptr; });
     removed_ = 0;
   }
   bool contains(const slab* one) const noexcept {

@@ -64,9 +64,9 @@ void slot_space::free_slowly(void* slot) noexcept {
     }
     return std::free(&home);
   }
-  size_class& to = classes_[home.size_class];
-  std::lock_guard lock(to.mutex);
-  if (free_block* surplus = to.shared.give(as_block(slot))) to.keep(surplus);
+  size_class& list = classes_[home.size_class];
+  std::lock_guard lock(list.mutex);
+  if (free_block* surplus = list.shared.give(as_block(slot))) list.keep(surplus);
 }
 
 void slot_space::store(std::size_t size_class, free_block* surplus) noexcept {
@@ -124,18 +124,18 @@ void* slot_space::allocate_alone(std::size_t bytes) {
   void* memory = nullptr;
   // The size is not rounded up: malloc can use the bytes behind the slot.
   if (::posix_memalign(&memory, slab_bytes, first_slot + bytes) != 0) throw std::bad_alloc();
-  auto* made = ::new (memory) slab{owner_, bytes, alone, 1, {}, 0, 0};
+  auto* fresh = ::new (memory) slab{owner_, bytes, alone, 1, {}, 0, 0};
   void* slot = static_cast<std::byte*>(memory) + first_slot;
   static_cast<slot_head*>(slot)->in_use = nullptr;
   std::lock_guard lock(slabs_mutex_);
   try {
-    numbered_.add(slabs_made_, made);
+    numbered_.add(slabs_made_, fresh);
   } catch (const std::bad_alloc&) {
-    std::free(made);
+    std::free(fresh);
     throw;
   }
-  made->number = slabs_made_++;
-  alone_.push_back(*made);
+  fresh->number = slabs_made_++;
+  alone_.push_back(*fresh);
   return slot;
 }
 
@@ -166,9 +166,9 @@ std::vector<slot_space::numbered_slab> slot_space::slabs_from(std::uint64_t numb
 
 void slot_space::for_each(const std::function<void(void*)>& visit) {
   for (const slab_list* all : {&slabs_, &alone_}) {
-    for (slab& one : *all) {
-      for (std::size_t i = 0; i < one.carved; ++i) {
-        void* slot = reinterpret_cast<std::byte*>(&one) + first_slot + i * one.slot_bytes;
+    for (slab& visited : *all) {
+      for (std::size_t i = 0; i < visited.carved; ++i) {
+        void* slot = reinterpret_cast<std::byte*>(&visited) + first_slot + i * visited.slot_bytes;
         if (static_cast<slot_head*>(slot)->in_use != nullptr) visit(slot);
       }
     }

@@ -21,7 +21,7 @@ bool mail_is_left(const consume_request& last, const activation& active) noexcep
 }
 
 // The actor is quiet: gives its object away, and the actor has ended.
-void hand_over(cell& actor, consume_request& request) noexcept {
+void give_object(cell& actor, consume_request& request) noexcept {
   const bool adopted = is_adopted(actor);
   std::exception_ptr why;
   try {
@@ -63,7 +63,7 @@ void consider(consume_request& request) noexcept {
   }
   if (mail_is_left(request, active)) return active.append(request);
   request.waits_outside = suspends(active) || (actor.flags & cell::guards) != 0;
-  if (!request.waits_outside) hand_over(actor, request);
+  if (!request.waits_outside) give_object(actor, request);
 }
 
 }  // namespace

@@ -75,7 +75,7 @@ class route {
 class outbound {
  public:
   outbound(node_core& core, local_actors& actors, membership& members, inbound& here) noexcept
-      : core_(core), actors_(actors), members_(members), here_(here) {}
+      : core_(core), actors_(actors), members_(members), inbound_(here) {}
 
   // Errors: error(stopped), error(full), thrown for a tell and otherwise given to the asker.
   void send(std::unique_ptr<outgoing> message);
@@ -113,7 +113,7 @@ class outbound {
   node_core& core_;
   local_actors& actors_;
   membership& members_;
-  inbound& here_;
+  inbound& inbound_;
   std::array<lane, own_shard + 1> lanes_;
 };
 

@@ -152,7 +152,7 @@ task<> outbound::attempt_tell(const tell_line::tell& tell, std::uint32_t shard) 
 bool outbound::tell_here(std::string_view frame) {
   const std::optional<request_frame> request = read_request(frame);
   if (!request) return false;
-  const std::string refusal = here_.serve(*request, {}, {});
+  const std::string refusal = inbound_.serve(*request, {}, {});
   if (refusal.empty()) return true;
   const std::optional<answer_frame> is = read_answer(refusal);
   if (!is || is->kind == answer_kind::not_here) return false;

@@ -10,8 +10,8 @@
 namespace troupe::cluster {
 namespace {
 
-[[maybe_unused]] bool is_within(const position& one, const position& other) noexcept {
-  return one.bytes <= other.bytes && one.messages <= other.messages;
+[[maybe_unused]] bool is_within(const position& inner, const position& outer) noexcept {
+  return inner.bytes <= outer.bytes && inner.messages <= outer.messages;
 }
 
 }  // namespace

@@ -122,12 +122,12 @@ class form_maker {
     form_.files_.push_back(std::move(file));
   }
 
-  // `apart`: of a part that is not a part of the form yet.
-  void count_kept(std::size_t apart = 0) {
+  // `unfinished_bytes`: of a part that is not a part of the form yet.
+  void count_kept(std::size_t unfinished_bytes = 0) {
     if (asked_ == nullptr) return;
     const std::size_t heads = form_.fields_.capacity() * sizeof form_.fields_[0] +
                               form_.files_.capacity() * sizeof(form_file);
-    form_.kept_.keep(*asked_, memory_ + heads + apart, on_disk_);
+    form_.kept_.keep(*asked_, memory_ + heads + unfinished_bytes, on_disk_);
   }
 
   const form_limits& limits_;

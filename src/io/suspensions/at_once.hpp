@@ -20,8 +20,8 @@ struct at_once {
   // Call it in a turn, for a stream that was used before. Returns how many bytes the system took.
   // Returns 0 when it takes none now, when other writes are queued, or when it refuses: an awaited
   // write then waits, or reports the error.
-  static std::size_t write(stream& to, std::string_view bytes) noexcept {
-    slot* const at = to.kind_ == stream_kind::socket ? to.descriptor_.bound() : nullptr;
+  static std::size_t write(stream& target, std::string_view bytes) noexcept {
+    slot* const at = target.kind_ == stream_kind::socket ? target.descriptor_.bound() : nullptr;
     const std::ptrdiff_t sent = at == nullptr ? 0 : at->owner->write_at_once(*at, bytes, false);
     if (sent > 0 && at->owner->counted != nullptr) [[unlikely]]
       at->owner->counted->add_write(sent);
@@ -30,8 +30,8 @@ struct at_once {
 
   // The same for the last bytes before the stream is closed. Thread: any. No operation is under
   // way.
-  static void write_last(const stream& to, std::string_view bytes) noexcept {
-    slot* const at = to.kind_ == stream_kind::socket ? to.descriptor_.bound() : nullptr;
+  static void write_last(const stream& target, std::string_view bytes) noexcept {
+    slot* const at = target.kind_ == stream_kind::socket ? target.descriptor_.bound() : nullptr;
     if (at == nullptr) return;
     const std::lock_guard lock(at->mutex);
     while (at->fd >= 0 && !bytes.empty()) {
@@ -50,10 +50,10 @@ struct at_once {
    public:
     bool await_ready() const noexcept { return false; }
     template <std::derived_from<tasks::promise_base> Promise>
-    bool await_suspend(std::coroutine_handle<Promise> who) noexcept {
-      tasks::async_call& in = *who.promise().call;
-      is_over_ = !in.spend(share);
-      if (is_over_) in.refill();
+    bool await_suspend(std::coroutine_handle<Promise> handle) noexcept {
+      tasks::async_call& call = *handle.promise().call;
+      is_over_ = !call.spend(share);
+      if (is_over_) call.refill();
       return false;
     }
     bool await_resume() const noexcept { return is_over_; }
