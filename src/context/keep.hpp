@@ -7,8 +7,9 @@
 // docs/protocols/escape.md.
 //
 // A level is the time between two snapshots. The keeps of one level are in a list. Each has the
-// next older one as its base, so that it holds that one, too. Once an object was persisted together
-// with older memory, the oldest keep of a level has the newest keep of the level below as its base.
+// next older one as its base, so that it also holds that snapshot. Once an object was persisted
+// together with older memory, the oldest keep of a level has the newest keep of the level below as
+// its base.
 //
 // Threads: that of the context, except for the count. The thread that frees a keep is its only
 // user.

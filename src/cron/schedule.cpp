@@ -38,8 +38,8 @@ date::local_seconds new_from(const date::time_zone& zone, const date::sys_info& 
   return local_of(span.begin, before.offset);
 }
 
-// Between two changes of the clocks local time goes on as time does: each step of the loop looks at
-// one such span.
+// Between two changes of the clocks local time runs as absolute time does: each step of the loop
+// looks at one such span.
 date::sys_seconds next_in_zone(const cron::fields& named, const date::time_zone& zone,
                                date::sys_seconds from) {
   constexpr std::chrono::seconds second(1);

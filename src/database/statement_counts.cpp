@@ -78,7 +78,7 @@ bool is_word(char c) noexcept {
          static_cast<unsigned char>(c) >= 0x80;
 }
 
-// Takes what ends with `end`, which is taken, too; all of the rest if nothing does.
+// Takes the text up to and including `end`, or all of the rest if `end` is not in it.
 void skip_behind(std::string_view& text, std::string_view end) noexcept {
   const std::size_t at = text.find(end);
   text.remove_prefix(at == std::string_view::npos ? text.size() : at + end.size());
@@ -125,7 +125,7 @@ bool skip_dollars(std::string_view& text) noexcept {
   return true;
 }
 
-// A blank, a comment or a value at the begin of `text`; what stands for it, if it is one.
+// A blank, a comment or a value at the begin of `text`; returns its replacement, if it is one.
 const char* take_unnamed(std::string_view& text) noexcept {
   if (std::string_view(" \t\r\n\f\v").find(text.front()) != std::string_view::npos) {
     text.remove_prefix(1);

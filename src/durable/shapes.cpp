@@ -45,7 +45,7 @@ bool take_both(string_view& now, string_view& before, string_view text) noexcept
 
 constexpr string_view enum_word = "enum ", codec_word = "codec\"", ends = ",|)]}>?";
 
-// The parts of what is between brackets, of which the first was taken. Takes the last one, too.
+// The parts between brackets. The opening bracket was taken; takes the closing one.
 std::vector<string_view> take_parts(string_view& from) {
   std::vector<string_view> parts;
   const char* begin = from.data();
@@ -141,7 +141,7 @@ struct name_pair {
   stored_name before;
 };
 
-// Whether a name is at the place of another one, and that one is somewhere else: two types of one
+// Whether a name is where another name was, and that name is somewhere else: two types of one
 // layout were exchanged, as in tuple<user_id, optional<order_id>>. Other names may have changed.
 bool are_exchanged(const std::vector<name_pair>& names) {
   for (const extent how : {extent::short_name, extent::qualified, extent::spelled}) {

@@ -57,7 +57,7 @@ std::vector<task<>> batch_writer::statements_of(const batch& all) {
   add_reminders(all);
   add_fired_reminders(all);
   if (in_cluster_) return std::move(statements_);
-  // Numbers of messages are not used again, also when the inbox is empty.
+  // Numbers of messages are not used again, even when the inbox is empty.
   add("UPDATE durable_meta SET value = "
       "CASE name WHEN 'last_batch' THEN $1::bigint ELSE greatest(value, $2::bigint) END "
       "WHERE name IN ('last_batch', 'last_number')",

@@ -22,7 +22,7 @@ namespace troupe::durable {
 using database::as_integer;
 using database::as_number;
 
-// A statement that reads has changed nothing, also if its answer was lost.
+// A statement that reads has changed nothing, even if its answer was lost.
 template <class T>
 task<T> reading(task<T> call) {
   try {

@@ -1,4 +1,4 @@
-// The storage of one node of a cluster. All nodes have the same tables; who acts for which shard is
+// The storage of one node of a cluster. All nodes have the same tables; the owner of each shard is
 // in cluster_shards, which the cluster's leases write.
 //
 // Invariants
@@ -26,7 +26,7 @@ namespace {
 
 using postgres::transaction;
 
-// The server ends a transaction whose node has gone without a word. Until then nobody takes over
+// The server ends a transaction whose node has disappeared. Until then nobody takes over
 // its shards. It is shorter than the usual lease.
 constexpr const char* node_silence_max_ms = "3000";
 

@@ -25,7 +25,7 @@ using postgres::transaction;
 constexpr std::int64_t opening_lock = 0x74726f757065;
 // An index of PostgreSQL takes no row of more than 2,704 bytes.
 constexpr std::size_t name_bytes_max = 2'000;
-// The server ends a transaction whose process has gone without a word; until then it keeps the row
+// The server ends a transaction whose process has disappeared; until then it keeps the row
 // of the owner. See the header.
 constexpr const char* owner_silence_max_ms = "10000";
 

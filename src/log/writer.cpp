@@ -217,7 +217,7 @@ bool writer::drain() noexcept {
   return true;
 }
 
-// Returns false if it is given up for now: what is left is written later.
+// Returns false if it stops early: the remaining lines are written later.
 bool writer::write_buffer(buffer& full) noexcept {
   // order: relaxed (all)  the mutex that guards filled_ has published the lines; the rest is
   // guarded by output_mutex_

@@ -5,9 +5,10 @@
 // Invariants
 //   L1  `buffer_mutex_` guards which buffer is filled. The bytes below `used` are whole lines.
 //   L2  `output_mutex_` is held while lines are written and while the two buffers change places, so
-//       lines come out in the order in which they were added. Who needs both takes it first. The
-//       writing thread gives it up when another thread wants it (`waiters_`), also while the reader
-//       of the log reads nothing: what it has not written stays in the buffer, and comes first.
+//       lines come out in the order in which they were added. A thread that needs both locks it
+//       first. The writing thread gives it up when another thread wants it (`waiters_`), even while
+//       the reader of the log reads nothing: what it has not written stays in the buffer, and comes
+//       first.
 //   L3  a fatal signal's handler takes no lock: it reads `used`, and the bytes below it.
 // Failures: base::side_channel, one for the file and one for what is written to it.
 // Rejected: a buffer for each thread (lines of several threads would come out of order, and the

@@ -185,7 +185,7 @@ chain cut_from_span(span_of_thread& span, std::size_t bytes, std::size_t most) {
 
 constexpr std::size_t bytes_of(std::size_t size_class) noexcept {
   if (size_class == stable_class) return stable_bytes;
-  // the stable class stands between the near and the far ones
+  // the stable class is between the near and the far ones
   return (size_class < stable_class ? size_class + 1 : size_class) * detail::class_step;
 }
 static_assert(bytes_of(classes - 1) == block_bytes_max);

@@ -23,7 +23,7 @@ void* map(std::size_t count, bool huge_pages) {
   if (end != aligned + bytes)
     ::munmap(reinterpret_cast<void*>(aligned + bytes), end - aligned - bytes);
   void* chunks = reinterpret_cast<void*>(aligned);
-  if (huge_pages) ::madvise(chunks, bytes, MADV_HUGEPAGE);  // only a hint: small pages work, too
+  if (huge_pages) ::madvise(chunks, bytes, MADV_HUGEPAGE);  // only a hint: small pages also work
   return chunks;
 }
 

@@ -279,7 +279,7 @@ struct runner {
   task<> try_rejection_linger() {
     try {
       co_await linger_after_rejection();
-    } catch (const error&) {  // its peer has gone
+    } catch (const error&) {  // its peer has disconnected
     }
   }
 

@@ -503,8 +503,8 @@ void runtime_core::end_stop() {
   if (hold_stage_.count_again()) count_holds();
 }
 
-// A stop whose deadline has passed lasts until everything that it discards has gone. Only then do
-// holds count again and messages arrive. That may happen while no thread is in run().
+// A stop whose deadline has passed lasts until everything that it discards is destroyed. Only then
+// do holds count again and messages arrive. That may happen while no thread is in run().
 bool runtime_core::end_overdue() noexcept {
   std::lock_guard lock(holds_mutex_);
   if (!hold_stage_.end_overdue()) return false;

@@ -172,7 +172,7 @@ class runtime_core final : public std::enable_shared_from_this<runtime_core>,
   std::mutex holds_mutex_;
   std::int64_t holds_ = 0;
   hold_stage hold_stage_;  // a stop that drains does not wait for outside sources
-  // calls of blocking(); the side pool runs others, too
+  // calls of blocking(); the side pool also runs others
   std::atomic<std::size_t> blocking_calls_{0};
 
   sched::wake_descriptor wakes_;           // of the main thread

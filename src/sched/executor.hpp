@@ -19,8 +19,8 @@ class executor {
   executor& operator=(const executor&) = delete;
   virtual ~executor() = default;
 
-  // Any thread. The runnable runs once on this executor, some time later. Needs no memory: so a
-  // runnable can always be handed over, also when memory is out.
+  // Any thread. The runnable runs once on this executor, some time later. Needs no memory: a
+  // runnable can always be submitted, even when memory has run out.
   virtual void submit(runnable& item) noexcept = 0;
 
   // The same, preferably on an idle thread of the executor rather than on the calling one.

@@ -52,7 +52,7 @@ class io_driver_slot {
  private:
   std::mutex mutex_;
   std::atomic<poller*> taken_{nullptr};
-  std::shared_ptr<poller> owner_;  // streams that outlive the runtime hold it, too
+  std::shared_ptr<poller> owner_;  // streams that outlive the runtime also hold it
 };
 
 }  // namespace troupe::sched

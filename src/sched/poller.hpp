@@ -56,9 +56,9 @@ class poller {
   poller& operator=(const poller&) = delete;
   virtual ~poller() = default;
 
-  // Inside. Fetches what has come into `events`, which has none, and publishes it there.
-  // Returns true when there are some. `busy`: the caller has other turns to run and will look again
-  // soon, so a part of the events is enough.
+  // Inside. Fetches the events that have arrived into `events`, which is empty, and publishes it
+  // there. Returns true when there are some. `busy`: the caller has other turns to run and will
+  // look again soon, so a part of the events is enough.
   virtual bool poll(fetched_events& events, bool busy) noexcept = 0;
   // Inside. As poll(), but sleeps until something comes, the limit is over (null: none), or wake()
   // is called. A wake() before this call counts.

@@ -27,7 +27,7 @@ constexpr bool is_quiet(after_turn after) noexcept {
 
 struct runnable_vtable {
   after_turn (*run)(runnable&);
-  // Makes a quiet runnable inactive. False when work has come since: then it goes back to the
+  // Makes a quiet runnable inactive. False when work has arrived since: then it goes back to the
   // queue.
   bool (*deactivate)(runnable&);
   // Whether a quiet runnable has work again. For the thread that holds it; a hint for others.
@@ -39,7 +39,7 @@ struct runnable_vtable {
   void (*discard)(runnable&) noexcept;
 };
 
-// The deactivation of a waiting runnable (after_turn::waits) is deferred, too.
+// The deactivation of a waiting runnable (after_turn::waits) is also deferred.
 enum class run_state : std::uint8_t { elsewhere, queued, running, deactivation_deferred, waiting };
 
 struct runnable {

@@ -511,7 +511,7 @@ bool session::run_as_one(std::vector<waiting_call*>& calls) {
   return true;
 }
 
-// A script that fails may have stored what stands in front of the statement that failed.
+// A script that fails may have stored the effects of the statements before the failed one.
 void session::run_script(const std::string& text) {
   open();
   check_text(text);
@@ -725,7 +725,7 @@ bool statement::step() {
     return false;
   }
   session_.scopes_.note(session_.transaction());
-  // What stands before the row of ON CONFLICT FAIL, or of RAISE(FAIL), stays.
+  // Rows before the row of ON CONFLICT FAIL, or of RAISE(FAIL), are kept.
   const bool has_changed = sqlite3_total_changes64(db) != changes_before_;
   session_.fail(code, "the statement failed",
                 has_changed ? database::effect::unknown : database::effect::none);

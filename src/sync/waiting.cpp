@@ -25,8 +25,8 @@ bool thread_sleep::wait_for(time_span at_most) noexcept {
   return true;
 }
 
-// The sleeper may have gone when the wake comes: then the wake finds no sleeper at that address, or
-// lets one check again for no reason.
+// The sleeper may have returned when the wake comes: then the wake finds no sleeper at that
+// address, or lets one check again for no reason.
 void thread_sleep::notify() noexcept {
   // order: release  publishes how the wait ended; pairs with wait_for/acquire
   woken_.store(1, std::memory_order_release);

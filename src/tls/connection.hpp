@@ -132,8 +132,8 @@ class connection {
   stream& out() noexcept { return two_ways_ ? in_ : out_; }
   void close() noexcept;
 
-  // room: where the next bytes from the stream go. arrived: they have come (0: the end of the
-  // stream).
+  // room: where the next bytes from the stream go. arrived: bytes were written there (0: the end of
+  // the stream).
   std::span<std::byte> room();
   void arrived(std::size_t bytes);
   // outgoing: the bytes to send next; empty when there are none. sent: so many of them were sent.
@@ -144,7 +144,7 @@ class connection {
   bool take_lock(lock_kind which) noexcept;
   void release_lock(lock_kind which) noexcept;
   // Takes the reader lock. If another coroutine has it, returns a future for the next news: more
-  // bytes have come, or the lock is free.
+  // bytes have arrived, or the lock is free.
   std::optional<future<>> lock_or_news();
   // The same for a read, when a writer has the lock for a moment. Throws usage_error when another
   // read has the lock.
@@ -152,7 +152,7 @@ class connection {
 
   // True when the peer has said that nothing more comes.
   bool peer_is_done();
-  // True when a read would return something from the bytes that have come: bytes, the end, or a
+  // True when a read would return something from the bytes that have arrived: bytes, the end, or a
   // failure.
   bool has_input() noexcept;
   // No operation will be under way for a while: gives memory back.

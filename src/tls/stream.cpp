@@ -125,7 +125,7 @@ task<std::size_t> read_bytes(connection_ptr on, std::span<std::byte> buffer, boo
     } else if (how == step::wants_input) {
       try {
         co_await fill(*on, within);
-      } catch (...) {  // timed_out or cancelled: the next read gets what has come
+      } catch (...) {  // timed_out or cancelled: the next read gets the bytes that have arrived
         on->put_back(buffer.first(done));
         throw;
       }
@@ -140,8 +140,8 @@ task<std::size_t> read_bytes(connection_ptr on, std::span<std::byte> buffer, boo
   co_return done;
 }
 
-// A message that the peer sends beside its data has come in part. Nothing can be written before the
-// rest of it has come.
+// A message that the peer sends beside its data has arrived in part. Nothing can be written before
+// the rest of it has arrived.
 task<> await_input(connection& on, const tasks::limits& within) {
   std::optional<future<>> news = on.lock_or_news();
   if (news) {

@@ -16,7 +16,7 @@
 //       the sum of its peers; the same holds for descriptors, which a peer's connections add to.
 //   A2  an account is in its peer's list while its lease is not empty, so that any thread that
 //       holds the mutex may ask it to end.
-//   A3  the bytes of a holder that was asked to end are counted in `ending`, too. They count as
+//   A3  the bytes of a holder that was asked to end are also counted in `ending`. They count as
 //       free, unless so many holders do not end that the excess reaches a second limit.
 //
 // Rejected: atomic sums without a mutex; the search for the largest holder needs the lists anyway,
@@ -63,8 +63,8 @@ class account {
     change_lease(bytes, descriptors);
   }
   // The holder was asked to end, has given up what it could, and continues. If a limit is still
-  // reached, whoever gets more asks again: a holder that asked itself would be asked for ever while
-  // the others that it waits for have no turn.
+  // reached, whoever gets more asks again: a holder that asked itself would be asked again and
+  // again while the others that it waits for have no turn.
   void stay() noexcept;
   // How many bytes the holder may keep beyond its lease until a limit is reached.
   std::size_t room() const noexcept;
@@ -141,7 +141,7 @@ class ledger {
 
  private:
   friend class account;
-  // Holders that were asked to end may keep so much on top of a limit; then others end, too.
+  // Holders that were asked to end may keep so much on top of a limit; then others also end.
   static constexpr std::size_t ending_bytes_max = 16 * 1024 * 1024;
   bool is_over() const noexcept;
   bool is_over(const peer& peer) const noexcept;

@@ -76,12 +76,12 @@ class record_queue {
     }
     return count;
   }
-  // As many of the records that were taken are gone.
+  // Forgets `count` of the records that were taken.
   void forget(std::size_t count) noexcept {
     count_.fetch_sub(count, std::memory_order_relaxed);  // order: relaxed  a count
   }
 
-  // Sleeps until a batch has come, or wake() was called, after wakes() gave that number, or until
+  // Sleeps until a batch is there, or wake() was called, after wakes() gave that number, or until
   // the time is over.
   std::uint32_t wakes() const noexcept {
     // order: acquire  a record that was put before this wake is in the list; pairs with

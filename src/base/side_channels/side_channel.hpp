@@ -5,7 +5,7 @@
 // follows from a failure (docs/protocols/side_channels.md):
 //   S1  Nothing is thrown into the program, and no thread of it waits.
 //   S2  The first failure is reported, by one line on standard error, and its end by another one.
-//       Those that follow are counted. A channel writes at most two lines in `report_pause`, also
+//       Those that follow are counted. A channel writes at most two lines in `report_pause`, even
 //       if it fails and works by turns.
 //   S3  The channel is tried again, after `pause_min`, and then after twice the pause before, up to
 //       `pause_max`.

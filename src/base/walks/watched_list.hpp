@@ -1,7 +1,8 @@
 // watched_list: an intrusive list under a lock, through which a thread can walk while others add
 // and remove: the walk holds the lock for a bounded number of objects at a time.
 // Invariants
-//   L1  `next_` is null or an object in the list: who removes that object moves `next_` on.
+//   L1  `next_` is null or an object in the list: the thread that removes that object advances
+//       `next_`.
 #pragma once
 
 #include <cstddef>
@@ -55,7 +56,7 @@ class watched_list {
   Mutex mutex_;
   waiters_first turns_;
   list all_;
-  T* next_ = nullptr;  // at which the walk goes on
+  T* next_ = nullptr;  // at which the walk continues
 };
 
 }  // namespace troupe::base

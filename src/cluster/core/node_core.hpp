@@ -1,5 +1,5 @@
-// node_core: on which all parts of a node stand: its options and classes, its way to other nodes,
-// its stage, and its view of the owners of shards. It includes none of the parts.
+// node_core: the things that all parts of a node use: its options and classes, its way to other
+// nodes, its stage, and its view of the owners of shards. It includes none of the parts.
 #pragma once
 
 #include <atomic>
@@ -38,7 +38,7 @@ inline constexpr std::string_view sqlite_database = "sqlite:";
 struct node_means {
   std::unique_ptr<transport> way;
   std::function<std::unique_ptr<lease_store>()> leases;
-  bool is_alone = false;  // its leases last for ever
+  bool is_alone = false;  // its leases never expire
   // Of its durable actors; null: it has none.
   std::unique_ptr<durable::storage> storage;
   // By which its leases run out; null: its machine's.

@@ -9,7 +9,7 @@
 //   T1  a row of a shard has an owner only while that member has a row.
 //   T2  the row of a member is deleted when it leaves, or when its lease has run out by the clock
 //       of the store; in the same transaction its shards get no owner.
-//   T3  the fence of a shard grows by one with each change of its owner, also to nobody.
+//   T3  the fence of a shard grows by one with each change of its owner, even if it has none then.
 //   T4  of the renewals of one member none takes effect after one with a larger round.
 #pragma once
 
@@ -83,7 +83,7 @@ class lease_store {
   lease_store& operator=(const lease_store&) = delete;
   virtual ~lease_store() = default;
 
-  // Makes what it stands on, if it is not there. `cluster` names one of several clusters.
+  // Creates its tables, if they do not exist. `cluster` names one of several clusters.
   virtual task<> open(std::string cluster) = 0;
   virtual task<lease_view> renew(renewal what) = 0;
 };

@@ -15,7 +15,7 @@
 
 namespace troupe::cluster {
 
-// One connection, with a thread of its own. The file may hold the tables of durable actors, too.
+// One connection, with a thread of its own. The file may also hold the tables of durable actors.
 std::unique_ptr<lease_store> sqlite_leases(runtime& on, std::string path,
                                            sqlite::options chosen = {});
 

@@ -67,7 +67,7 @@ void outbound::send(std::unique_ptr<outgoing> message) {
   message->trace = write_trace();
   const std::uint32_t shard = message->target.shard;
   const outside_calls none;
-  // With the lock, so that the route gets messages in the order in which they stand in the line.
+  // With the lock, so that the route gets messages in the order in which they are in the queue.
   const auto held = actors_.lock(shard);
   route_of(lanes_[shard]).tell<&route::send>(std::move(message));
   ++actors_.queued(shard);
@@ -146,7 +146,7 @@ task<std::string> outbound::next_owner(outgoing& message, waiting_line& line, mi
   }
 }
 
-// The actor's shard may have come to this node meanwhile.
+// The actor's shard may have moved to this node meanwhile.
 bool outbound::give_here(outgoing& message) {
   const address& target = message.target;
   const bool is_here = target.member.empty()

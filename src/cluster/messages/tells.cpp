@@ -148,7 +148,7 @@ task<> outbound::attempt_tell(const tell_line::tell& tell, std::uint32_t shard) 
   }
 }
 
-// The actor's shard may have come to this node meanwhile. Returns false if it has gone again.
+// The actor's shard may have moved to this node meanwhile. Returns false if it has moved on.
 bool outbound::tell_here(std::string_view frame) {
   const std::optional<request_frame> request = read_request(frame);
   if (!request) return false;

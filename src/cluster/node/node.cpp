@@ -22,7 +22,7 @@ namespace parts {
 
 namespace {
 
-// Its actors keep the node: they are let go also if the runtime ends before the node has stopped.
+// Its actors keep the node: they release it even if the runtime ends before the node has stopped.
 struct let_go_at_end {
   explicit let_go_at_end(state_ref open) noexcept : node(std::move(open)) {}
   let_go_at_end(let_go_at_end&&) noexcept = default;
@@ -52,7 +52,7 @@ node_owner::~node_owner() {
 
 namespace {
 
-// A database that has gone without a word must not keep a node from what the next one says.
+// A database that has died must not keep a node from the answers of its successor.
 constexpr std::chrono::nanoseconds least_wait = std::chrono::seconds(1);
 
 void use_postgres(parts::node_means& with, runtime& on, const options& chosen,

@@ -14,7 +14,7 @@ namespace {
 using std::chrono::milliseconds;
 using std::chrono::nanoseconds;
 
-// For a server that is there: it answers at once. One that has gone is not waited for.
+// For a server that is reachable: it answers at once. A lost server is not waited for.
 task<> within_a_moment(task<> call) {
   constexpr milliseconds at_most{2'000};
   try {

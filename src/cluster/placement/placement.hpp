@@ -40,7 +40,7 @@ struct placement_options {
   std::chrono::milliseconds margin{600};
   // How long a drain may take. Shards that are not drained by then are given up.
   std::chrono::nanoseconds drain_max = std::chrono::seconds(10);
-  // For tests, the clock of the node; else its own one, which goes on while the machine is
+  // For tests, the clock of the node; else its own clock, which runs while the machine is
   // suspended, or the virtual one of a simulated program.
   std::function<std::chrono::nanoseconds()> clock{};
 };

@@ -13,7 +13,7 @@ namespace {
 using std::chrono::milliseconds;
 using std::chrono::nanoseconds;
 
-// Goes on while the machine is suspended, as the time of the store does.
+// Runs while the machine is suspended, as the store's clock does.
 nanoseconds time_since_boot() {
   timespec now{};
   ::clock_gettime(CLOCK_BOOTTIME, &now);

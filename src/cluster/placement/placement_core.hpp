@@ -1,4 +1,4 @@
-// placement_core: what placement stands for; its loop, and what the loop knows.
+// placement_core: the object behind `placement`; its loop, and the loop's data.
 //
 // The loop makes one step each time it is woken: by the end of a renewal or of a drain, which run
 // beside it, by a call from outside, or by the time at which the next thing is due.
@@ -55,7 +55,7 @@ class placement::core final : public std::enable_shared_from_this<placement::cor
     bool well = false;
     bool is_last = true;  // the drain has ended
   };
-  // A row of the store, as it was seen last.
+  // A row of the store, as it was read last.
   struct known_shard {
     member_ptr owner;
     std::uint64_t fence = 0;

@@ -9,8 +9,8 @@ namespace troupe::cluster {
 
 // Of members that have so many shards now, in an order that all nodes know: how many the member at
 // `of` is to have. The targets of all members are shard_count together, and differ by at most one.
-// Who has the larger part has it already, if there are enough of those, so that as few shards move
-// as needed; and who gets it does not depend on how far the others have come.
+// The members that have a larger part now keep it, if there are enough of them, so that as few
+// shards move as possible. The result does not depend on the progress of the other members.
 std::uint32_t target_of(const std::vector<std::uint32_t>& counts, std::size_t of);
 
 }  // namespace troupe::cluster

@@ -233,7 +233,7 @@ void state::stop_taking(endpoint& by, const std::string* subject, const std::str
   later.run(shared_from_this());
 }
 
-// Who has asked it, and nobody else, is told that the ask is lost.
+// Only the node that asked it learns that the ask is lost.
 void state::end(endpoint& ended) {
   afterwards later;
   endpoint_ptr kept;

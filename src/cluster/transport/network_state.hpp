@@ -1,5 +1,5 @@
-// network_state: what the nodes of one simulated network share: who takes what, what is on its way,
-// and which ways are cut.
+// network_state: what the nodes of one simulated network share: subscriptions, messages in flight,
+// and cut connections.
 //
 // Threads: any. `mutex` guards all of it but the channels; nothing is resolved or spawned under it.
 // Invariants
@@ -148,8 +148,8 @@ struct simulated_network::state : std::enable_shared_from_this<simulated_network
   void drop(parcel& message, afterwards& later);
 };
 
-// Whether what is sent to `subject` comes to who takes `pattern`: `*` stands for one token and a
-// last `>` for the rest.
+// Whether a message to `subject` reaches the takers of `pattern`: `*` matches one token and a last
+// `>` the rest.
 bool matches(std::string_view pattern, std::string_view subject) noexcept;
 
 }  // namespace troupe::cluster

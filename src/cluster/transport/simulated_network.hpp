@@ -1,5 +1,5 @@
 // simulated_network: the transport of a node in it. Without faults it is the transport of tests in
-// one process, also under the policies with threads.
+// one process, including under the policies with threads.
 #pragma once
 
 #include <memory>

@@ -13,7 +13,8 @@
 
 namespace troupe::cluster {
 
-// What has come for this node. Where `reply` is not empty, the sender waits for an answer.
+// A message that has arrived for this node. Where `reply` is not empty, the sender waits for an
+// answer.
 struct incoming {
   incoming() noexcept {}
   std::string bytes;
@@ -36,7 +37,8 @@ class transport {
   class taker {
    public:
     using awaited = std::function<task<>(incoming)>;
-    // Takes it without a wait. Returns false if that cannot be; then it has left it as it was.
+    // Takes it without a wait. Returns false if that is not possible; then the message is
+    // unchanged.
     using at_once = std::function<bool(incoming&)>;
 
     template <class F>
@@ -92,9 +94,9 @@ class transport {
   virtual bool is_connected() const noexcept = 0;
   // The largest message, in bytes.
   virtual std::size_t bytes_max() const noexcept = 0;
-  // Takes nothing new, awaits the takers of what has come, sends what was given to send, and ends:
-  // no taker may await it. `at_once`: as a crash does, when it is called and not when it is
-  // awaited; takers that run end by themselves. The destructor does the same.
+  // Takes nothing new, awaits the takers of the messages that have arrived, sends what was given to
+  // send, and ends: no taker may await it. `at_once`: as a crash does, when it is called and not
+  // when it is awaited; takers that run end by themselves. The destructor does the same.
   virtual task<> close(bool at_once) = 0;
 };
 

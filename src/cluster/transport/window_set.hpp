@@ -7,7 +7,7 @@
 //       for one message that is larger.
 //   W2  while a call waits, a mark at `sent` is on its way, or as many marks as there may be.
 //   W3  calls are let in in the order in which they came; none passes one that waits.
-//   W4  a call that waits is in `waiting`; who takes it out resolves its promise.
+//   W4  a call that waits is in `waiting`; the thread that removes it resolves its promise.
 #pragma once
 
 #include <atomic>
@@ -76,7 +76,7 @@ class window_set {
     bool remind = false;  // the caller is to begin the task that looks after the window
   };
   wait begin_wait(const window_ptr& target, std::size_t bytes);
-  // The caller has gone. If it was let in meanwhile, its message counts as sent until the next
+  // The caller has given up. If it was let in meanwhile, its message counts as sent until the next
   // mark.
   void give_up(window& target, std::uint64_t number) noexcept;
 
@@ -84,7 +84,7 @@ class window_set {
   // due then.
   std::optional<mark> taken(const window_ptr& target, const position& at);
   std::optional<mark> taken_all(const window_ptr& target);
-  // A mark has come to its end; `lost`: with the connection, as what it was to tell of may be.
+  // A mark has ended; `lost`: with the connection, as what it was to tell of may be.
   std::optional<mark> end_mark(const window_ptr& target, bool lost);
   // Calls still wait: one more mark if there may be one. False: none waits.
   bool look_after(const window_ptr& target, std::optional<mark>& due);

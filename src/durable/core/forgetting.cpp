@@ -96,7 +96,7 @@ void forgetting::drop_moved(const filling& failed, const std::exception_ptr& why
     std::rethrow_exception(why);
   } catch (const shard_moved& moved) {
     for (const std::uint32_t one : moved.shards()) which.set(one);
-    // Some may have come back meanwhile, with another fence.
+    // Some may have returned meanwhile, with another fence.
     which &= shards_.held_of(failed.data.shards);
   } catch (...) {
   }

@@ -53,7 +53,7 @@ class engine final : public std::enable_shared_from_this<engine>, private engine
   void lost(const std::vector<std::uint32_t>& shards) { shard_moves_.lost(shards); }
   // Returns those of these shards where nothing runs, waits, or is to be stored: the node does not
   // act for them any more. In the others nothing new begins from now on, if `closes`; what has
-  // begun there goes on. For all others that were closed, this or lost() has to follow.
+  // begun there continues. For all others that were closed, this or lost() has to follow.
   std::vector<held_shard> hand_over(const std::vector<held_shard>& shards, bool closes) {
     return shard_moves_.hand_over(shards, closes);
   }

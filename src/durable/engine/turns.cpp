@@ -204,7 +204,7 @@ bytes turns::encoded(turn_state& turn, const outcome& given) const {
   return state;
 }
 
-// The object as it was before the turn; null if it must be loaded. It calls the program's code.
+// The object before the turn; null if it must be loaded. It calls the program's code.
 object turns::before(const turn_state& turn) noexcept {
   if (turn.actor.kind.apply != nullptr) return turn.has_applied ? nullptr : turn.actor.it;
   try {
@@ -313,7 +313,7 @@ milliseconds turns::fail(turn_state& done, const std::exception_ptr& why) {
   core_.touch_all(done);
   ++numbers_.counts.failed_turns;
   const bool nested = message->what.from == origin::nested;
-  // A post is handled again also if somebody has asked for its answer by its id.
+  // A post is handled again even if its answer was asked for by its id.
   const bool waits = message->answer != nullptr && message->what.from != origin::post;
   if (!nested && !waits && !no_method && ++message->failures < core_.chosen.failures_max) {
     message->again = true;

@@ -91,7 +91,7 @@ future<bytes> intake::deliver(stored_message what) {
     message->what.shard = shards_.of(message->what.to);
     message->what.order = 0;
     message->what.failures = 0;
-    // Its handler may have asked others where the asker's node had the actor, too, and its turn may
+    // Its handler may have asked others where the asker's node also had the actor, and its turn may
     // not have been stored.
     message->again = message->what.from == origin::nested;
     message->trace = tasks::context_ref::current_trace();

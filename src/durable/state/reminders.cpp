@@ -46,7 +46,7 @@ std::optional<due_time> next_time(const stored_reminder& reminder, due_time now)
     try {
       return cron_schedule(reminder.rule.substr(cron_word.size())).next(now);
     } catch (const error&) {
-      return std::nullopt;  // no such time, or a zone file that has gone
+      return std::nullopt;  // no such time, or a zone file that was removed
     }
   }
   return std::nullopt;

@@ -1,5 +1,5 @@
 // The storage of one node of a cluster in a SQLite file, which its nodes, processes of one machine,
-// have in common. Who acts for which shard is in cluster_shards, which the cluster's leases write
+// have in common. The owner of each shard is in cluster_shards, which the cluster's leases write
 // into the same file.
 //
 // Invariant

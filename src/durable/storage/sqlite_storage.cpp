@@ -252,7 +252,7 @@ void write(session& in, const batch& all, std::int64_t owner, const std::string&
   check_owner(in, owner, path);
   write_rows(in, all, rows_for::one_process);
   set_meta(in, "last_batch", as_integer(all.number));
-  // Numbers of messages are not used again, also when the inbox is empty.
+  // Numbers of messages are not used again, even when the inbox is empty.
   if (!all.arrived.empty()) set_meta(in, "last_number", as_integer(all.arrived.back()->order));
   within.commit();
 }

@@ -1,8 +1,8 @@
 // buffer_pool: the memory of the leased buffers of a runtime. Free buffers wait in it; the one that
 // was given back last is used first.
 //
-// The pool lives until its reactor has let go of it and all its buffers have come back. No read
-// waits for a buffer: when none is free, one is allocated. The number of free buffers kept here is
+// The pool lives until its reactor has let go of it and all its buffers are returned. No read waits
+// for a buffer: when none is free, one is allocated. The number of free buffers kept here is
 // bounded; the number of leased ones is up to their holders.
 //
 // A worker of the runtime has a magazine of free buffers and a count of its own: a lease that it
@@ -48,7 +48,7 @@ class buffer_pool {
 
   // How many buffers are leased, or have been given to an operation.
   std::size_t leased() const noexcept;
-  // Each worker counts its last leases apart, so that workers do not share a word for each of them.
+  // Each worker counts its last leases apart, so that workers share no word for them.
   static constexpr std::int64_t counted_apart_max = 16;
   // The same, without up to `counted_apart_max` leases of each other worker. Cost: two loads.
   std::size_t nearly_leased() noexcept;

@@ -1,5 +1,5 @@
 // buffer_ring: a pool whose free buffers lie in a ring, from which io_uring takes one when bytes
-// have come (Linux 5.19 and later).
+// have arrived (Linux 5.19 and later).
 //
 // The ring begins empty. A read that finds no buffer in it waits until the socket can be read, and
 // then takes a buffer of the pool, as with the other backends. Buffers that are given back go into

@@ -43,7 +43,7 @@ constexpr std::uint64_t bit_of(int signal) { return std::uint64_t{1} << (signal 
 
 void on_signal(int signal) {
   const int before = errno;
-  // order: seq_cst (both)  either this handler sees that the listener has gone, or the listener
+  // order: seq_cst (both)  either this handler sees that the listener is destroyed, or the listener
   // waits for this handler; pairs with stop_writing
   handling.fetch_add(1, std::memory_order_seq_cst);
   for (listener_place& place : places) {

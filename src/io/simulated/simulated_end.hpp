@@ -104,7 +104,7 @@ struct simulated_end {
     if (can_write()) now |= EPOLLOUT;
     if (has_finished()) now |= EPOLLRDHUP;
     if (error != 0) now |= EPOLLERR | EPOLLHUP;
-    if (is_gone()) now |= EPOLLHUP;  // also after its error was reported
+    if (is_gone()) now |= EPOLLHUP;  // even after its error was reported
     return now;
   }
 };

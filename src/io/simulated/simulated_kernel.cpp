@@ -362,12 +362,12 @@ int simulated_kernel::close(int fd) noexcept {
     const end_ptr peer = gone.other.lock();
     if (peer == nullptr) return;
     send_news(peer, lost ? news::reset : news::finished);
-    // A peer that waits for space finds that this end has gone.
+    // A peer that waits for space finds that this end is closed.
     if (std::exchange(peer->wants_room, false)) send_news(peer, news::room);
   };
   leave(*at, at->closes_by == end::close_by::reset || !at->received.empty());
   for (const end_ptr& one : at->connections) leave(*one, true);
-  // Senders that wait for space find that this end has gone.
+  // Senders that wait for space find that this end is closed.
   if (at->is_unix() && at->has_datagrams()) tell_of_room(*at);
   return 0;
 }

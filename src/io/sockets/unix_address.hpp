@@ -23,7 +23,7 @@ class unix_address {
 };
 
 // Binds the socket, and returns the file that this made, if any. Replaces the file of a socket of
-// the same type whose process has gone. Throws io_error.
+// the same type whose process has ended. Throws io_error.
 socket_file bind_unix(const descriptor& socket, const std::string& path, int type);
 
 }  // namespace troupe::io

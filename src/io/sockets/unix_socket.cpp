@@ -58,7 +58,7 @@ namespace {
 
 bool is_file(const std::string& path) { return path.front() != '\0'; }
 
-// True for the file of a socket whose listener has gone.
+// True for the file of a socket whose listener no longer runs.
 bool is_left_over(kernel& calls, const std::string& path, const unix_address& at, int type) {
   struct stat found {};
   if (!is_file(path) || ::stat(path.c_str(), &found) != 0 || !S_ISSOCK(found.st_mode)) return false;

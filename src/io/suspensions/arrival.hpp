@@ -1,6 +1,6 @@
 // arrival: reports when bytes come to a stream on which no read waits, or when the peer of a stream
-// has gone, without a coroutine, a timer or a buffer. For servers with many idle connections, and
-// for requests that take long. Internal to the library.
+// has disconnected, without a coroutine, a timer or a buffer. For servers with many idle
+// connections, and for requests that take long. Internal to the library.
 #pragma once
 
 #include "io/reactor/reactor.hpp"
@@ -17,8 +17,8 @@ class arrival : public operation {
   // in it.
   explicit arrival(void (*on_report)(arrival& self) noexcept) noexcept
       : operation(action::readable, false), came(on_report) {}
-  // Waits only for the end: the peer has reset the connection, or one of `ends` of poll(2) has
-  // come.
+  // Waits only for the end: the peer has reset the connection, or one of `ends` of poll(2) is
+  // reported.
   arrival(void (*on_report)(arrival& self) noexcept, short ends) noexcept
       : operation(action::ended, false), came(on_report) {
     extra = ends;

@@ -65,7 +65,7 @@ std::int32_t write_at_once(tasks::coroutine& awaiting, const descriptor& descrip
   const bool others_turn = call.ready_left() <= operation_suspension::share;
   if (at == nullptr || bytes.empty() || bytes.size() > INT32_MAX || call.cancelled || others_turn)
     return 0;
-  // A write that is refused counts, too. Otherwise a coroutine that keeps writing to a peer that
+  // A write that is refused also counts. Otherwise a coroutine that keeps writing to a peer that
   // has gone would let no other turn run.
   static_cast<void>(call.spend(operation_suspension::share));  // some units are left
   const std::int32_t sent = at->owner->write_at_once(*at, bytes, whole);

@@ -75,7 +75,7 @@ namespace {
 void fork_join::throw_status() {
   // order: relaxed (both)  after the end of all parts
   const state how = status.load(std::memory_order_relaxed);
-  // without a parent the tree may have gone by now
+  // without a parent the tree may be destroyed by now
   if (parent != nullptr) tree->failures.fetch_sub(1, std::memory_order_relaxed);
   if (how == state::no_memory) throw std::bad_alloc();
   if (how == state::cancelled) throw_cancelled();

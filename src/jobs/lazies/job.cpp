@@ -187,7 +187,7 @@ void take_back(job& job, job_pool* pool) {
   }
 }
 
-// Stands in a queue for a job that another thread keeps, and may never submit. Runs that job.
+// Represents in a queue a job that another thread keeps, and may never submit. Runs that job.
 struct proxy_job final : job {
   proxy_job(job_pool& in, job& wanted) noexcept
       : job(&perform, wanted.name, wanted.line, true), pool(in), wanted(wanted) {
@@ -272,7 +272,7 @@ blocking_allowed::blocking_allowed() noexcept
 blocking_allowed::~blocking_allowed() { pending.inside_handler = before_; }
 
 bool claim(job& job) noexcept {
-  // Needed also when there is only one ref: several threads may use the same handle.
+  // Needed even when there is only one ref: several threads may use the same handle.
   // order: relaxed  decides only which thread runs it
   return !job.claimed.exchange(true, std::memory_order_relaxed);
 }

@@ -15,8 +15,8 @@ class job_refs {
 
   explicit job_refs(Word& word) noexcept : word_(word) {}
 
-  // True for the last holder of all, who must free the job. Before that, `forget` is called at most
-  // once, when the value may be destroyed.
+  // True for the last holder of all, which must free the job. Before that, `forget` is called at
+  // most once, when the value may be destroyed.
   template <class Forget>
   bool drop_handle(const Forget& forget) noexcept {
     // order: acquire  the last one sees what the others did (H1, H2); pairs with both

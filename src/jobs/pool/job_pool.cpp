@@ -74,7 +74,7 @@ fork_frame* pop_part(fork_deques& deques) noexcept {
 }
 
 constinit thread_local job_pool* pool_inside [[gnu::tls_model("initial-exec")]] = nullptr;
-// Whether this thread has made a pool. Another thread that had its number may have made some, too.
+// Whether this thread has made a pool. Another thread that had its number may also have made some.
 // Plain data: it may be read while the thread ends.
 constinit thread_local bool made_some_here [[gnu::tls_model("initial-exec")]] = false;
 
@@ -317,7 +317,7 @@ void job_pool::runner_ended() noexcept {
 }
 
 bool job_pool::some_left() const noexcept {
-  // order: relaxed  a hint; the end drops what is left
+  // order: relaxed  a hint; the end drops the remaining jobs
   if (runtime_.closing.load(std::memory_order_relaxed)) return false;
   if (memory_->some_may_go_on()) return true;
   std::lock_guard lock(mutex_);  // as steal_part
@@ -363,7 +363,7 @@ bool job_pool::help(const job& with, waiting_thread* wants_work) noexcept {
   job* one = nullptr;
   {
     std::lock_guard lock(mutex_);
-    // The queue may be another pool's, which has gone.
+    // The queue may belong to a destroyed pool.
     if (std::ranges::find(queues_, queue, &std::unique_ptr<job_queue>::get) == queues_.end())
       return false;
     // order: release  a thread that waits for the first time has just made its parker; pairs with

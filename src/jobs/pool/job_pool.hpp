@@ -170,7 +170,7 @@ class job_pool {
   struct late_offer final : tasks::timer {
     explicit late_offer(job_pool& pool) noexcept
         : timer(&make, tasks::timer_source::runtime, true), pool(pool) {}
-    // remaining parts make offers, too
+    // remaining parts also make offers
     ~late_offer() { tasks::cancel(*pool.runtime_.host.clock, *this); }
     static void make(timer& self) noexcept;
     job_pool& pool;
@@ -211,7 +211,7 @@ class job_pool {
   struct drops_ref {
     void operator()(memory_account* account) const noexcept { account->drop_ref(); }
   };
-  const std::unique_ptr<memory_account, drops_ref> memory_;  // resources have refs, too
+  const std::unique_ptr<memory_account, drops_ref> memory_;  // resources also have refs
   runner_count<> runners_;
   std::vector<std::unique_ptr<runner>> all_runners_;
   std::mutex runners_mutex_;

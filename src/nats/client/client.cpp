@@ -209,7 +209,7 @@ void client::unsubscribe(const subscription_ptr& subscription) noexcept {
   try {
     end_subscription(subscription, {});
   } catch (...) {
-    // Without memory for the command the server goes on to send, and what it sends is dropped.
+    // Without memory for the command the server continues to send, and its messages are dropped.
     subscription->arrived.close();
   }
 }

@@ -5,7 +5,8 @@
 // for each connection one writes and one keeps it alive.
 // Invariants
 //   C1  a call that has not ended is in `waiting_`, `sent_` or `drains_` under its number, in one
-//       of them; who takes it out resolves its promise, outside of the mutex. So it ends once.
+//       of them; the thread that removes it resolves its promise, outside of the mutex. So it ends
+//       once.
 //   C2  calls in `waiting_` go first: nothing else is published while it is not empty.
 //   C3  after `closed_` was set no call is added, and those that waited were taken out.
 //   C4  a subscription's channel is closed after `ended` was written; only the reader sends to it.

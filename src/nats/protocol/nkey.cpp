@@ -57,7 +57,7 @@ std::string with_check(std::string bytes) {
 std::string_view first_line(std::string_view text) noexcept {
   return text.substr(0, text.find_first_of("\r\n"));
 }
-// What stands between "-----BEGIN name" and the next line of dashes.
+// The text between "-----BEGIN name" and the next line of dashes.
 std::string section(std::string_view text, std::string_view name) {
   const std::size_t begin = text.find("BEGIN " + std::string(name));
   if (begin == std::string_view::npos) return {};

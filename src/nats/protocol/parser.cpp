@@ -106,7 +106,7 @@ parser::step parser::next(std::string_view bytes) {
 }
 
 // A string by itself would double, up to twice the message, and keep the half beside it. This takes
-// the whole of a message at once when an eighth of it has come: the system gives memory as it is
+// the whole of a message at once when an eighth of it has arrived: the system gives memory as it is
 // used.
 void parser::grow(std::size_t more) {
   std::string& payload = message_.payload;

@@ -214,7 +214,7 @@ void failure_log::throw_first() {
     drop_surplus(gone);
     what = first.front().what;
     if (first.front().of_others) {
-      before.what = what;  // its node keeps it, too
+      before.what = what;  // its node also keeps it
     } else {
       before.swap(first.front());
     }

@@ -55,7 +55,7 @@ class failure_log {
     actor::failed_call where;
     std::exception_ptr what;
     std::size_t bytes = 0;
-    bool of_others = false;  // stands for failures that could not be kept
+    bool of_others = false;  // represents failures that could not be kept
     bool heard = false;
     void swap(entry& other) noexcept;
   };

@@ -353,7 +353,7 @@ class observer {
 
   void serve(client& peer, short events) noexcept try {
     if (peer.records()) {
-      peer.is_over = events != 0;  // the client has gone
+      peer.is_over = events != 0;  // the client has disconnected
       if (peer.is_over || base::now_ns() < peer.trace_end_ns) return;
       peer.trace->end();
       begin_part(peer);

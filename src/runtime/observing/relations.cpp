@@ -62,7 +62,7 @@ std::string place(const actor::suspended_call& call) {
   return actor::place_of(call.waits_for->at);
 }
 
-// The class of an actor, from a look at the actors; empty when it has gone.
+// The class of an actor, from a look at the actors; empty when the actor was destroyed.
 std::string_view class_of(const actor::actor_system& system, std::uint64_t id) {
   std::string_view name;
   if (id == 0) return name;

@@ -192,7 +192,7 @@ void actor_writer::write(json_text& out, const actor::seen_actor& seen,
 double ns_per_tick_of(const runtime_core& core) noexcept {
   constexpr std::int64_t known_after_ns = 100'000'000;
   static constinit std::atomic<double> fixed{0};
-  // order: relaxed  a number that stands for itself
+  // order: relaxed  publishes nothing
   if (const double known = fixed.load(std::memory_order_relaxed); known != 0) return known;
   const observe::tick_scale now;
   const double ticks = static_cast<double>(now.ticks - core.observed_since.ticks);

@@ -2,7 +2,7 @@
 //
 // A call is in one of three states: armed, on its way, or done. It travels to a worker as a posted
 // procedure, or to the actor in whose handler it was made as a message.
-// The thread that takes it out of the timers, because its time has come or to cancel it, owns it:
+// The thread that takes it out of the timers, because it is due or to cancel it, owns it:
 // so the procedure and the period need no lock. A call that begins and a cancel both change
 // `step_`, and one of them comes first. A thread that arms the call again reads `step_` once more
 // after arming, and a cancel looks for the call among the armed ones after its change: one of the

@@ -33,7 +33,7 @@ class explored_here {
   const explored_here* const outer_;
 };
 
-// Who answers the questions of a simulated runtime that the calling thread makes.
+// The source of the choices of a simulated runtime that the calling thread makes.
 std::unique_ptr<choice_source> make_source(std::uint64_t seed);
 
 }  // namespace troupe::sched::exploring

@@ -9,7 +9,7 @@
 namespace troupe::sched::exploring {
 namespace {
 
-// How often a late hold lets time pass: a timer that repeats would hold a turn for ever.
+// How often a late hold lets time pass: a timer that repeats would hold a turn without end.
 constexpr unsigned passes_max = 32;
 
 std::uint64_t mixed(std::uint64_t one, std::uint64_t other) noexcept {

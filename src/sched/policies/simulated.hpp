@@ -39,7 +39,7 @@ class simulated final : public policy {
   void attach(poller& io) override { io_ = &io; }
 
   bool has_io() const noexcept { return io_ != nullptr; }
-  // Hands out what has come by now. False when nothing has, or there is no I/O.
+  // Hands out the events that have arrived. False when there are none, or there is no I/O.
   bool poll_io();
   // When the next event of I/O comes by itself, if one does.
   std::optional<std::int64_t> next_io_ns() {
@@ -54,7 +54,7 @@ class simulated final : public policy {
   // source lets time pass.
   bool step();
 
-  // Sleeps until something is submitted, poke() is called, or `limit` has come.
+  // Sleeps until something is submitted, poke() is called, or until `limit`.
   void wait_until(std::chrono::steady_clock::time_point limit);
   void poke();
 

@@ -149,7 +149,7 @@ void work_stealing::run_queue_dry(worker& self) {
     if (turns >= self.look_after && (!self.wake_hints.empty() || inbox_has_some() ||
                                      turns >= self.rebalance_after)) [[unlikely]] {
       const bool polls = housekeeping(self, turns);
-      // `ending` is checked here, too. The queue may never become empty, since each turn may wake
+      // `ending` is also checked here. The queue may never become empty, since each turn may wake
       // another runnable; and a turn that ends as quiet does not reach the check below.
       if (polls || ending()) {
         // Put the runnable away first: events of the poller may be for it.
@@ -258,7 +258,7 @@ void work_stealing::rebalance(worker& self, std::int64_t now, std::uint64_t turn
       turns + static_cast<std::uint64_t>(std::clamp<std::int64_t>(
                   done * every / std::max<std::int64_t>(span, 1), 1, turns_per_rebalance));
   const auto mine = static_cast<std::int64_t>(self.queue.count()) * span / done;
-  // When the queue takes long, a single turn may take long, too: then the comparison below decides.
+  // When the queue takes long, a single turn may also take long: then the comparison below decides.
   const bool is_quick = mine <= rescue_every_ns / 4 && workers_.size() > 1;
   if (is_quick && now - self.rescued_at_ns >= rescue_every_ns && take_from_stuck(self, now)) return;
   if (span < (mine < every ? every : rebalance_every_ns)) return;
@@ -579,7 +579,7 @@ bool work_stealing::steal_from(worker& self, worker& victim, worker::share most,
 }
 
 void work_stealing::attend() noexcept {
-  // order: none  as worker::unwatched, also on threads that are no workers
+  // order: none  as worker::unwatched, even on threads that are no workers
   std::atomic_signal_fence(std::memory_order_seq_cst);
   // order: relaxed  behind the fence
   if (idle_workers_.lonely().load(std::memory_order_relaxed) != 0) wake(idle_workers_.call());

@@ -93,8 +93,8 @@ class work_stealing final : public policy {
   static constexpr std::int64_t rescue_every_ns = 200'000;
   static constexpr int looks_max = 1'000;  // tries to find a worker outside of its lock
   // How often a busy worker looks into the poller, if no worker sleeps there. A worker that serves
-  // thousands of connections runs out of work before that, and then takes everything that has come;
-  // 100 µs cost 4 % more (io/echo_10k), and 1 ms is as good.
+  // thousands of connections runs out of work before that, and then takes all events that have
+  // arrived; 100 µs cost 4 % more (io/echo_10k), and 1 ms is as good.
   static constexpr std::int64_t poll_every_ns = 500'000;
   // Number of turns between two looks that find work from other threads, while turns take less than
   // quick_turn_ns.
@@ -181,7 +181,7 @@ class work_stealing final : public policy {
   std::atomic<bool> ending_{false};
   std::atomic<poller*> poller_{nullptr};
   idle_workers<worker> idle_workers_;
-  // Each worker reads what stands above, and the inbox, after its turns. What others write often
+  // Each worker reads the members above, and the inbox, after its turns. What others write often
   // has lines of its own (tests/layout/lines.cpp).
   alignas(base::line_bytes) inbox<runnable> inbox_;
 };

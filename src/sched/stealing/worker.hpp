@@ -100,14 +100,14 @@ class worker {
   // The same for a runnable that was never deferred here.
   TROUPE_INLINE void part_with_unseen() noexcept { --residents_; }
 
-  // Inside the lock: mail has come for a runnable of this worker; queues it if it is deferred.
+  // Inside the lock: mail has arrived for a runnable of this worker; queues it if it is deferred.
   TROUPE_INLINE void wake_if_deferred(runnable& item) noexcept {
     const bool is_deferred = item.where == run_state::deactivation_deferred;
     item.where = is_deferred ? run_state::queued : item.where;
     queue.push_if(item, is_deferred);
   }
 
-  // The same for urgent mail, which wakes a waiting runnable, too.
+  // The same for urgent mail, which also wakes a waiting runnable.
   TROUPE_INLINE void wake_if_idle(runnable& item) noexcept {
     const bool idle = is_idle(item);
     item.where = idle ? run_state::queued : item.where;
