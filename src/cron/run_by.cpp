@@ -21,7 +21,7 @@ system_time time_now(const cron_options& options) {
 
 // Returns false if the time of the limits was over first; throws cancelled after a stop.
 task<bool> sleep_until(cron_schedule::time_point due, cron_options options, tasks::limits within) {
-  // The clock of the system may be set while we wait; virtual time may not.
+  // The system clock may be set while we wait; virtual time may not.
   constexpr std::chrono::nanoseconds longest_sleep = std::chrono::seconds(30);
   for (;;) {
     if (within.stop().stop_requested())

@@ -12,9 +12,9 @@
 namespace troupe::log {
 namespace {
 
-// Signals that end the process. A request to end is entry only if the program does not
-// handle it itself. Not SIGPIPE, which the I/O ignores where nothing else is set, nor SIGTRAP,
-// which is the debugger's.
+// Signals that end the process. A request to end is caught only if the program does not handle it
+// itself. Not SIGPIPE, which the I/O ignores where nothing else is set, nor SIGTRAP, which is the
+// debugger's.
 struct fatal {
   int signal;
   bool is_request = false;

@@ -36,7 +36,7 @@ struct member {
   auto operator<=>(const member&) const = default;
 };
 struct member_event {
-  bool joined = false;  // otherwise it has left, or its lease has run out
+  bool joined = false;  // otherwise it has left, or its lease has expired
   member who;
 };
 

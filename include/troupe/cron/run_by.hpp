@@ -51,7 +51,7 @@ class course {
   cron_schedule::time_point due() const noexcept { return due_; }
 
  private:
-  // A clock that was set back by more than this was wrong before.
+  // If a clock is set back by more than this, it was wrong before.
   static constexpr std::chrono::hours set_back_max{3};
   const cron_schedule schedule_;
   const std::stop_token stop_;
@@ -59,7 +59,7 @@ class course {
   cron_schedule::time_point due_{};  // the last time
 };
 
-// Calls the procedure, with the time for which it was due if it takes that.
+// Calls the procedure, with its due time if it takes an argument.
 template <class Procedure>
 decltype(auto) call_at(Procedure& procedure, cron_schedule::time_point due) {
   if constexpr (std::invocable<Procedure&, cron_schedule::time_point>) {
@@ -72,9 +72,9 @@ decltype(auto) call_at(Procedure& procedure, cron_schedule::time_point due) {
 }  // namespace cron
 
 // Waits for the next time of the schedule, which it returns: co_await it, with timeout() or stop()
-// if need be. Thread: a handler or a task. Errors: timed_out, cancelled. Limits: while it waits it
-// reads the clock of the system every 30 seconds: it may notice so much later that the clock was
-// set.
+// if need be. Thread: a handler or a task. Errors: timed_out, cancelled. Limits: while it waits, it
+// reads the system clock every 30 seconds, so it notices a change of the clock up to 30 seconds
+// late.
 //
 // Example:
 //     const auto at = co_await troupe::until_next(troupe::cron_schedule("* * * * * *"));
@@ -90,10 +90,10 @@ inline tasks::limited_task<cron::until_call> until_next(cron_schedule schedule,
 // stop is requested, which does not interrupt a call that runs, or with the error that the
 // procedure throws.
 //
-// Thread: the task's. Time: the clock of the system; under the simulated policy virtual time, which
-// begins at options.simulated_start. If the clock is set back by up to 3 hours, no time comes
-// twice. Limits: as until_next(). With GCC 12, give `procedure` a name first if it captures more
-// than plain values, and you await the task rather than spawn it (task.hpp).
+// Thread: the task's. Time: the system clock; under the simulated policy virtual time, which begins
+// at options.simulated_start. If the clock is set back by up to 3 hours, no time comes twice.
+// Limits: as until_next(). With GCC 12, give `procedure` a name first if it captures more than
+// plain values, and you await the task rather than spawn it (task.hpp).
 //
 // Example:
 //     troupe::runtime rt({.policy = troupe::policy::simulated});

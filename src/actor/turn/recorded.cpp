@@ -8,7 +8,7 @@
 namespace troupe::actor {
 namespace {
 
-// Another thread may ask, and a signal handler.
+// Called by other threads, and in signal handlers.
 observe::running_now look_at_thread(const void* thread) noexcept {
   const auto& state = *static_cast<const tasks::running_state*>(thread);
   // order: relaxed (all)  a snapshot
@@ -46,8 +46,8 @@ TROUPE_NOINLINE std::uint16_t learn_handler(observe::flight_recorder& recorder,
       {observe::event::handle_end, at, method(nullptr, nullptr, message_act::describe), 0});
 }
 
-// From a coroutine of the library to the one that awaits it, up to one of the user's. Which lines
-// are the library's is looked up once for each.
+// Walks from a coroutine of the library to the coroutine that awaits it, until it finds a coroutine
+// of the user. Whether a line belongs to the library is looked up once per line.
 TROUPE_NOINLINE void record_line(observe::flight_recorder& recorder, const activation& active,
                                  std::uint32_t actor) noexcept {
   if (active.suspended == nullptr || active.suspended->awaited == nullptr) return;

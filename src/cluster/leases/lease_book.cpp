@@ -9,7 +9,7 @@ namespace troupe::cluster {
 using std::chrono::milliseconds;
 using std::chrono::nanoseconds;
 
-// Those that leave, and those whose leases have run out.
+// Members that leave, and members whose leases have expired.
 bool lease_book::drop_members(const renewal& what, nanoseconds now) {
   return std::erase_if(members, [&](const auto& member) {
            const bool is_self = member.first == what.self.id;

@@ -7,7 +7,7 @@
 //
 // Invariants
 //   T1  a row of a shard has an owner only while that member has a row.
-//   T2  the row of a member is deleted when it leaves, or when its lease has run out by the clock
+//   T2  the row of a member is deleted when it leaves, or when its lease has expired by the clock
 //       of the store; in the same transaction its shards get no owner.
 //   T3  the fence of a shard grows by one with each change of its owner, even if it has none then.
 //   T4  of the renewals of one member none takes effect after one with a larger round.

@@ -26,9 +26,9 @@ using std::chrono::nanoseconds;
 
 constexpr std::int64_t tables_version = 1;
 
-// As in lease_tables.hpp. `boot` is the start of the machine by whose clock the times are. The
-// addresses of pages have a table of their own: programs of earlier versions, which have the file
-// open as well, write rows of members that have no further column.
+// As in lease_tables.hpp. `boot` names the start of the machine to whose clock the times refer. The
+// addresses of pages have a table of their own: programs of earlier versions may have the file open
+// as well, and write member rows without that column.
 constexpr const char* table_statements = R"(
 CREATE TABLE IF NOT EXISTS clusters (cluster TEXT PRIMARY KEY, tables_version INTEGER NOT NULL,
   version INTEGER NOT NULL, members_changed INTEGER NOT NULL, boot TEXT NOT NULL) WITHOUT ROWID;
@@ -77,7 +77,8 @@ void make_tables(session& database, const std::string& cluster) {
   within.commit();
 }
 
-// What the file says of one cluster. Leases from before a start of the machine have run out.
+// The rows of one cluster in the file. Leases from before the last start of the machine have
+// expired.
 class stored_book {
  public:
   stored_book(session& in, const std::string& cluster) : in_(in), cluster_(cluster) {
@@ -180,7 +181,7 @@ class stored_book {
     adds_page.run();
   }
 
-  // Members that a program without pages has removed have such rows as well.
+  // Such rows also remain of members that were removed by a program of a version without pages.
   void drop_pages() {
     statement drops(in_,
                     "DELETE FROM cluster_pages WHERE cluster = ?1 AND id NOT IN "

@@ -3,7 +3,7 @@
 // A renewal reads all members and shards of its cluster, does what it says (lease_book), and writes
 // what differs, in one transaction: so renewals come one after the other. The clock of the store is
 // that of the machine since it was started, which nobody sets; after a start of the machine all
-// leases from before have run out.
+// leases from before have expired.
 #pragma once
 
 #include <memory>

@@ -13,7 +13,7 @@ using std::chrono::milliseconds;
 
 constexpr std::size_t events_kept = 4'096;
 
-// How long an answer may be under way: of a node whose lease has run out, and of one that has left
+// How long an answer may be under way: of a node whose lease has expired, and of one that has left
 // in good order, which has answered all that it was asked.
 constexpr milliseconds answers_of_the_dead{250}, answers_of_leavers{2'000};
 

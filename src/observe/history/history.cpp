@@ -175,7 +175,7 @@ history::window history::find(std::int64_t end_ns, std::size_t count) const {
   const bool has_all = look_ < first + series::fine_steps;
   if (fine.times_ns.size() == count || has_all) return fine;
   const std::size_t tens = (count + series::looks_in_ten - 1) / series::looks_in_ten;
-  // The last ten is not over yet, unless kept tenth look was the last one.
+  // The last ten is not over yet, unless its tenth look was the last look.
   window coarse = collect(ten_times_, ten_of(first), ten_of(look_ + 1), tens);
   coarse.is_of_tens = true;
   return coarse.times_ns.empty() ? fine : coarse;

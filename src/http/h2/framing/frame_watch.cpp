@@ -8,7 +8,7 @@ namespace {
 
 constexpr std::size_t named_stream_bytes = 4;
 constexpr std::size_t updates_per_data = 10, per_stream = 2;
-// of one answer: interim ones, the head itself, and the trailer
+// of one answer: interim heads, the final head, and the trailer
 constexpr std::size_t heads_per_stream = 4;
 
 }  // namespace
@@ -46,7 +46,7 @@ void frame_watch::begin_payload(std::string_view bytes) noexcept {
     if (is_all_padding) count(counts_.empty_data, limits_.empty_data, excess::empty_data);
     return;
   }
-  // PRIORITY_UPDATE names a stream; its first bit means nothing.
+  // PRIORITY_UPDATE names a stream; the first bit of the number is reserved.
   for (std::size_t i = 0; i < bytes.size() && bytes_due_ != 0; --bytes_due_, ++i)
     named_stream_ = named_stream_ << 8 | static_cast<unsigned char>(bytes[i]);
   constexpr std::uint32_t number_bits = 0x7fffffff;
@@ -104,7 +104,7 @@ void frame_watch::begin_frame() noexcept {
             excess::window_updates);
       break;
     case priority_update:
-      // RFC 9218, 7.1: servers send none. nghttp2 1.52 takes them, and one for stream 0 as well.
+      // RFC 9218, 7.1: servers send none. nghttp2 1.52 accepts them, even for stream 0.
       if (is_server_) {
         found_ = excess::protocol_error;
         break;
@@ -136,8 +136,8 @@ void frame_watch::begin_headers() noexcept {
   if (found_ == excess::none && block_bytes_ > block_bytes_max_) found_ = excess::header_list;
 }
 
-// nghttp2 cannot tell HEADERS with a number that was left out from the trailer of a stream that was
-// reset a moment ago, and would ignore it.
+// nghttp2 cannot tell HEADERS with a skipped stream number from the trailer of a stream that was
+// just reset, and ignores both.
 void frame_watch::note_stream(std::uint32_t number) noexcept {
   if (number >= next_stream_) {
     if (number > next_stream_)
