@@ -73,8 +73,7 @@ decltype(auto) call_at(Procedure& procedure, cron_schedule::time_point due) {
 
 // Waits for the next time of the schedule, which it returns: co_await it, with timeout() or stop()
 // if need be. Thread: a handler or a task. Errors: timed_out, cancelled. Limits: while it waits, it
-// reads the system clock every 30 seconds, so it notices a change of the clock up to 30 seconds
-// late.
+// reads the system clock every 30 seconds, and notices a change of the clock up to 30 seconds late.
 //
 // Example:
 //     const auto at = co_await troupe::until_next(troupe::cron_schedule("* * * * * *"));
