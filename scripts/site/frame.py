@@ -37,12 +37,12 @@ TABS = {
 }
 CARDS = (
     ("guide/start.html", "Start", "A first program, and your own build."),
-    ("guide/index.html", "Guide", "Every part, in the order in which one learns it."),
+    ("guide/index.html", "Guide", "Every part, in learning order."),
     ("reference/index.html", "Reference", "Every public name, as its header explains it."),
     (
         "guide/index.html#coming-from-another-library",
         "Coming from …",
-        "CAF, Asio, tokio or Go: the same program both ways.",
+        "CAF, Asio, tokio or Go: one program in both libraries.",
     ),
 )
 # The list of each of these folders is a page of its own.
@@ -60,7 +60,9 @@ LEAD_LETTERS = 200
 class Frame:
     def __init__(self, all_documents, pages):
         self.documents, self.reference = all_documents, pages
-        chapters = dict.fromkeys(re.findall(r"\]\((\w+\.md)\)", (ROOT / GUIDE).read_text()))
+        # The table in front of the list names chapters by task, in another order.
+        in_order = (ROOT / GUIDE).read_text().partition("\n## In order\n")[2]
+        chapters = dict.fromkeys(re.findall(r"\]\((\w+\.md)\)", in_order))
         self.chapters = [all_documents[f"docs/guide/{name}"] for name in chapters]
         for path in all_documents:
             name = path.removeprefix("docs/guide/")

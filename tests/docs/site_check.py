@@ -122,6 +122,19 @@ def unlisted(pages):
         yield f"{name}: no page links to it"
 
 
+def misordered(pages):
+    """The side bar lists the chapters in the order of the guide's numbered list."""
+    listed = re.findall(
+        r"^\d+\. \[[^\]]+\]\((\w+)\.md\)", (SOURCE / "docs/guide/README.md").read_text(), re.M
+    )
+    for name in (f"guide/{chapter}.html" for chapter in listed):
+        shown = dict.fromkeys(
+            posixpath.basename(link).removesuffix(".html") for link in pages[name].links
+        )
+        if [chapter for chapter in shown if chapter in listed] != listed:
+            yield f"{name}: the side bar has another order of chapters than docs/guide/README.md"
+
+
 def main():
     if not built(SITE):
         return 1
@@ -132,6 +145,7 @@ def main():
         *unexplained(pages),
         *undescribed(),
         *unlisted(pages),
+        *misordered(pages),
     ]
     print("\n".join(problems[:PROBLEMS_MAX]))
     if len(problems) > PROBLEMS_MAX:
