@@ -1,6 +1,6 @@
 """Each labelled invariant in the head of a file is checked: by an assertion of the checked build that cites the label, in the unit or
-elsewhere in its folder, or by a model in tests/models that includes the unit's header and names the label. labels.txt lists the
-others: those of which it says why no program can check them, at most REASONS_MAX, and those that are not checked yet, which only
+elsewhere in its folder, or in any folder if it cites the unit's name as well ("waiting.S1"); or by a model in tests/models that
+names the label, and that includes the unit's header or one of the same folder that the unit includes. labels.txt lists the others: those of which it says why no program can check them, at most REASONS_MAX, and those that are not checked yet, which only
 get fewer.
 
 labels.py          checks
@@ -23,7 +23,7 @@ HEAD = """# Labelled invariants that neither an assertion nor a model checks (la
 BEGIN = re.compile(r"\s*// Invariants?\b:?")
 LABEL = re.compile(r"\s*//\s+(?:Invariant )?([A-Z]{1,2}\d{1,2})(?:  +|: )\S")
 INLINE = re.compile(r"\s*// Invariant ([A-Z]{1,2}\d{1,2}): ")
-ASSERTED = re.compile(r'TROUPE_(?:INVARIANT|REQUIRE)\((?:[^;]|;(?=[^\n]))*?"([A-Z]{1,2}\d{1,2})"\)')
+ASSERTED = re.compile(r'TROUPE_(?:INVARIANT|REQUIRE)\((?:[^;]|;(?=[^\n]))*?"((?:[a-z]\w*\.)?[A-Z]{1,2}\d{1,2})"\)')
 RANGE = re.compile(r"\b([A-Z]{1,2})(\d{1,2}) to \1(\d{1,2})\b")
 NAMED = re.compile(r"\b[A-Z]{1,2}\d{1,2}\b")
 INCLUDED = re.compile(r'^#include "([\w/.]+)"', re.MULTILINE)
@@ -61,17 +61,18 @@ def labels_in(text):
 
 
 def read():
-    """The labels of each unit, and the labels that the assertions of each unit cite."""
-    labels, asserted = collections.defaultdict(dict), collections.defaultdict(set)
+    """The labels of each unit, the labels that the assertions of each unit cite, and the units that it includes."""
+    labels, asserted, includes = (collections.defaultdict(kind) for kind in (dict, set, set))
     for path in sources():
         text = path.read_text()
         for label in labels_in(text):
             labels[unit_of(path)][label] = path
         asserted[unit_of(path)] |= set(ASSERTED.findall(text))
+        includes[unit_of(path)] |= {without_suffix(header) for header in INCLUDED.findall(text)}
         # The sources of a header may lie in another folder: they include it first.
         if path.suffix == ".cpp" and (first := INCLUDED.search(text)):
             asserted[without_suffix(first.group(1))] |= set(ASSERTED.findall(text))
-    return labels, asserted
+    return labels, asserted, includes
 
 
 def modelled():
@@ -89,7 +90,7 @@ def modelled():
 
 def checks():
     """(unit, label): how it is checked, or None."""
-    labels, asserted = read()
+    labels, asserted, includes = read()
     models = modelled()
     found = {}
     for unit, own in labels.items():
@@ -97,12 +98,16 @@ def checks():
         for label in own:
             # Another unit with a label of that name means its own.
             near = [other for other in asserted if str(pathlib.PurePath(other).parent) == folder and label not in labels.get(other, {})]
+            # The same for the units of this folder that it includes, and whose models may check its labels.
+            beside = {other for other in includes[unit] if str(pathlib.PurePath(other).parent) == folder and label not in labels.get(other, {})}
             how = None
             if label in asserted[unit]:
                 how = "an assertion"
             elif others := [other for other in near if label in asserted[other]]:
                 how = f"an assertion of {others[0]}"
-            elif by := [path for path, named in models[unit] if label in named]:
+            elif cited := [other for other in asserted if f"{pathlib.PurePath(unit).name}.{label}" in asserted[other]]:
+                how = f"an assertion of {cited[0]}"
+            elif by := [path for header in (unit, *sorted(beside)) for path, named in models[header] if label in named]:
                 how = f"the model {by[0].stem}"
             found[unit, label] = how
     return found
@@ -127,6 +132,9 @@ def compare(found, listed):
             problems.append(f"labels.txt: {unit} has no {label} any more; run labels.py write")
         elif found[unit, label] is not None:
             problems.append(f"labels.txt: {found[unit, label]} checks {label} of {unit}; run labels.py write")
+    units = {f"{pathlib.PurePath(unit).name}.{label}" for unit, label in found}
+    for unit, cited in read()[1].items():
+        problems += [f"{unit}: its assertion cites {name}, which no unit has" for name in sorted(cited) if "." in name and name not in units]
     reasons = sum(1 for reason in listed.values() if reason)
     if reasons > REASONS_MAX:
         problems.append(f"labels.txt: {reasons} labels have a reason why no program can check them, at most {REASONS_MAX} may")

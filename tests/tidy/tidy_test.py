@@ -343,6 +343,18 @@ class Checks(unittest.TestCase):
             self.assertEqual(labels.compare(found, {("a/one", "A3"): ""}), [])
             self.assertEqual(len(labels.compare(found, {("a/one", "A3"): "why", ("a/one", "A2"): "why", ("a/one", "A9"): ""})), 3)
 
+    def test_a_label_may_be_checked_in_another_folder_or_by_a_model_of_a_header_beside_it(self):
+        self.write("src/a/one.hpp", "// Invariants\n//   A1  is asserted elsewhere.\n//   A2  is in a model.\n//   A3  is not.\n")
+        self.write("src/a/one.cpp", '#include "a/one.hpp"\n#include "a/part.hpp"\n')
+        self.write("src/a/part.hpp", "// A part.\n")
+        self.write("src/b/two.cpp", 'void f() { TROUPE_INVARIANT(true, "one.A1"); }\nvoid g() { TROUPE_INVARIANT(true, "A3"); }\n')
+        self.write("tests/models/part.cpp", '#include "a/part.hpp"\n// Checks A2.\n')
+        with unittest.mock.patch.multiple(labels, ROOT=self.root, REASONS_MAX=1):
+            found = labels.checks()
+            self.assertEqual(found, {("a/one", "A1"): "an assertion of b/two", ("a/one", "A2"): "the model part", ("a/one", "A3"): None})
+            self.write("src/b/two.cpp", 'void f() { TROUPE_INVARIANT(true, "one.A9"); }\n')
+            self.assertEqual(labels.compare({}, {}), ["b/two: its assertion cites one.A9, which no unit has"])
+
     def test_the_readme_of_a_layer_lists_its_rooms_from_the_ground_up(self):
         def check():
             return rooms.check_readmes(self.root, {"a": {"a", "a/low"}, "b": {"b"}}, {("a", "a/low")})

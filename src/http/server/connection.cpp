@@ -172,7 +172,7 @@ connection::next connection::advance() {
 // Returns false when the request has to wait for something.
 bool connection::take_head() {
   const message_head& head = parser_.head();
-  TROUPE_INVARIANT(!closing_.is_due(), "L1");
+  TROUPE_INVARIANT(!closing_.is_due(), "closing.L1");
   serving_.begin();
   clock_.end_head();
   body_ = paced_arrival();
