@@ -13,6 +13,8 @@
 #include <utility>
 #include <vector>
 
+#include "base/invariant.hpp"
+
 namespace troupe::memory {
 
 struct slab;
@@ -22,11 +24,19 @@ class slab_index {
   using entry = std::pair<std::uint64_t, const slab*>;
 
   // The number is greater than all that are here. Throws std::bad_alloc.
-  void add(std::uint64_t number, const slab* one) { all_.emplace_back(number, one); }
+  void add(std::uint64_t number, const slab* one) {
+    TROUPE_INVARIANT(all_.empty() || all_.back().first < number, "I1");
+    all_.emplace_back(number, one);
+  }
   void remove(std::uint64_t number) noexcept {
-    std::ranges::lower_bound(all_, number, {}, &entry::first)->second = nullptr;
+    const auto found = std::ranges::lower_bound(all_, number, {}, &entry::first);
+    TROUPE_INVARIANT(found != all_.end() && found->first == number && found->second != nullptr,
+                     "I2");
+    found->second = nullptr;
     if (++removed_ * 2 <= all_.size()) return;
-    std::erase_if(all_, [](const entry& known) { return known.second == nullptr; });
+    [[maybe_unused]] const std::size_t erased =
+        std::erase_if(all_, [](const entry& known) { return known.second == nullptr; });
+    TROUPE_INVARIANT(erased == removed_, "I2");
     removed_ = 0;
   }
   bool contains(const slab* one) const noexcept {

@@ -46,6 +46,7 @@ void account::open(ledger& ledger, peer& peer) noexcept {
     peer.holders.push_back(*this);
   }
   peer_ = &peer;
+  TROUPE_INVARIANT(ledger.counts_ending(peer), "A3");
   if (is_listed) ledger.keep_limits(peer);
 }
 
@@ -76,6 +77,7 @@ void account::change_lease(std::size_t bytes, std::size_t descriptors) noexcept 
   }
   leased_ = lease;
   descriptors_ = descriptors;
+  TROUPE_INVARIANT(ledger_->counts_ending(*peer_), "A3");
   if (was_listed && !is_listed) {
     peer_->holders.remove(*this);
     ending_ = false;
@@ -93,6 +95,7 @@ void account::stay() noexcept {
   peer_->ending -= leased_;
   ledger_->ending_descriptors_ -= descriptors_;
   peer_->ending_descriptors -= descriptors_;
+  TROUPE_INVARIANT(ledger_->counts_ending(*peer_), "A3");
 }
 
 bool account::is_ending() const noexcept {
@@ -170,6 +173,12 @@ bool ledger::move_connection(peer& from, peer& target, std::size_t connections_m
   return true;
 }
 
+bool ledger::counts_ending(const peer& peer) const noexcept {
+  std::size_t of_peer = 0;
+  for (const account& holder : peer.holders) of_peer += holder.ending_ ? holder.leased_ : 0;
+  return peer.ending == of_peer && peer.ending <= ending_ && ending_ <= bytes_;
+}
+
 bool ledger::is_over() const noexcept {
   return exceeds(bytes_, ending_, most_.bytes, ending_bytes_max);
 }
@@ -221,6 +230,7 @@ bool ledger::end_largest_of(peer& peer, bool by_descriptors) noexcept {
   ending_ += largest->leased_;
   peer.ending_descriptors += largest->descriptors_;
   ending_descriptors_ += largest->descriptors_;
+  TROUPE_INVARIANT(counts_ending(peer), "A3");
   ++ended_;
   largest->end_account();
   return true;

@@ -143,6 +143,8 @@ class ledger {
   friend class account;
   // Holders that were asked to end may keep so much on top of a limit; then others also end.
   static constexpr std::size_t ending_bytes_max = 16 * 1024 * 1024;
+  // Whether the bytes in `ending` are a part of those that are kept (A3).
+  bool counts_ending(const peer& peer) const noexcept;
   bool is_over() const noexcept;
   bool is_over(const peer& peer) const noexcept;
   bool has_room_for_connection(peer& peer, std::size_t connections_max) noexcept;

@@ -18,6 +18,7 @@
 #include <memory>
 #include <utility>
 
+#include "base/invariant.hpp"
 #include "troupe/base/futex.hpp"
 
 namespace troupe::base {
@@ -42,6 +43,7 @@ class record_queue {
       return drop();
     }
     Record* const added = record.release();
+    TROUPE_INVARIANT(added->next == nullptr, "R2");
     added->next = newest_.load(std::memory_order_relaxed);  // order: relaxed  only compared
     // order: release  the record is whole (R2); pairs with take_all/acquire; relaxed  only compared
     while (!newest_.compare_exchange_weak(added->next, added, std::memory_order_release,
@@ -60,11 +62,14 @@ class record_queue {
     // order: acquire  sees the records whole (R2); pairs with put/release
     Record* newest = newest_.exchange(nullptr, std::memory_order_acquire);
     Record* oldest = nullptr;
+    [[maybe_unused]] std::size_t taken = 0;
     while (newest != nullptr) {
+      ++taken;
       Record* const record = newest;
       newest = record->next;
       record->next = std::exchange(oldest, record);
     }
+    TROUPE_INVARIANT(taken <= waiting(), "R1");
     return oldest;
   }
   // Frees a list. Returns how many records it had.
@@ -78,7 +83,9 @@ class record_queue {
   }
   // Forgets `count` of the records that were taken.
   void forget(std::size_t count) noexcept {
-    count_.fetch_sub(count, std::memory_order_relaxed);  // order: relaxed  a count
+    // order: relaxed  a count
+    [[maybe_unused]] const std::size_t before = count_.fetch_sub(count, std::memory_order_relaxed);
+    TROUPE_INVARIANT(before >= count, "R1");
   }
 
   // Sleeps until a batch is there, or wake() was called, after wakes() gave that number, or until

@@ -10,6 +10,8 @@
 #include <cstddef>
 #include <utility>
 
+#include "base/invariant.hpp"
+#include "base/walks/is_listed.hpp"
 #include "troupe/base/intrusive_list.hpp"
 
 namespace troupe::base {
@@ -36,6 +38,8 @@ class walked_list {
 
   bool empty() const noexcept { return all_.empty(); }
   T* last() const noexcept { return all_.last(); }
+  // Whether an object is here, as far as its neighbours tell; its memory must be valid.
+  bool contains(const T& object) const noexcept { return is_listed(all_, object); }
   void push_front(T& one) noexcept { all_.push_front(one); }
   void insert_after(T* before, T& one) noexcept { all_.insert_after(before, one); }
   void remove(T& one) noexcept {
@@ -68,6 +72,7 @@ class walked_list {
   bool next_piece(walk& at, Look&& look) {
     for (std::size_t i = 0; at.next_ != nullptr && i < piece_max; ++i) {
       T& one = *at.next_;
+      TROUPE_INVARIANT(is_listed(all_, one), "L1");
       at.next_ = list::next(one);
       if (!look(one)) return false;
     }

@@ -8,6 +8,8 @@
 #include <cstddef>
 #include <mutex>
 
+#include "base/invariant.hpp"
+#include "base/walks/is_listed.hpp"
 #include "base/walks/waiters_first.hpp"
 #include "troupe/base/intrusive_list.hpp"
 
@@ -43,6 +45,7 @@ class watched_list {
     while (next_ != nullptr) {
       for (std::size_t i = 0; held.owns_lock() && next_ != nullptr && i < piece_max; ++i) {
         T& one = *next_;
+        TROUPE_INVARIANT(is_listed(all_, one), "L1");
         next_ = list::next(one);
         look(one, held);
       }

@@ -1,7 +1,7 @@
 // The parker: two notifiers, each of which does something before it notifies, and an owner that
 // waits until it has seen both, or first for a limited time. Waits may also return for no reason.
-// Checks P1 (a lost notify is a deadlock), P3, and P4: an owner that sleeps elsewhere is woken
-// there.
+// Checks P1 (a lost notify is a deadlock), P2 (of two notifies one wait returns), P3, and P4: an
+// owner that sleeps elsewhere is woken there.
 //
 // mutation: notify_relaxed
 // mutation: wait_relaxed
@@ -10,6 +10,7 @@
 // mutation: end_wait_elsewhere_relaxed
 // mutation: silent_notify
 // mutation: deaf_prepare
+// mutation: kept_notify
 #include "models/relacy_atomics.hpp"
 
 #include "base/parker.hpp"
@@ -87,6 +88,28 @@ struct one_notify_model : rl::test_suite<one_notify_model<timed>, 2> {
   }
 };
 
+// A thread that notifies twice before the owner waits for the first time.
+struct two_notifies_model : rl::test_suite<two_notifies_model, 2> {
+  base::basic_parker<models::fenced_atomics, futex> parker;
+  models::latch both;
+
+  void thread(unsigned index) {
+    if (index != 0) {
+      parker.notify();
+      parker.notify();
+      both.open();
+      return;
+    }
+    both.wait();
+    const bool first = parker.begin_wait_elsewhere();
+    RL_ASSERT(!first);
+    // With this mutation a notify is left for the next wait.
+    if (models::mutated("kept_notify")) parker.notify();
+    const bool second = parker.begin_wait_elsewhere();
+    RL_ASSERT(second);
+  }
+};
+
 // An owner that sleeps elsewhere, where a bell wakes it.
 struct elsewhere_model : rl::test_suite<elsewhere_model, 2> {
   base::basic_parker<models::fenced_atomics, futex> parker;
@@ -118,7 +141,7 @@ int main() {
   models::weaken_if("wait_for_relaxed", access::exchange, "wait_for");
   models::weaken_if("end_wait_elsewhere_relaxed", access::exchange, "::end_wait_elsewhere");
   futex::spurious = true;
-  const bool holds = models::check<elsewhere_model>(3) &&
+  const bool holds = models::check<elsewhere_model>(3) && models::check<two_notifies_model>(3) &&
                      models::check<one_notify_model<false>>(3) &&
                      models::check<one_notify_model<true>>(3) &&
                      models::check<parker_model<false>>(3) && models::check<parker_model<true>>(3);
