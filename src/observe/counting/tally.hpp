@@ -14,6 +14,7 @@
 #include <cstdint>
 #include <thread>
 
+#include "base/invariant.hpp"
 #include "observe/counting/owned.hpp"
 #include "troupe/base/platform.hpp"
 
@@ -22,12 +23,22 @@ namespace troupe::observe {
 class tally {
  public:
   // The owner's. Counts one thing. True: it is a sample, and next() must follow.
-  TROUPE_INLINE bool count() noexcept { return observe::subtract_one(left_); }
+  TROUPE_INLINE bool count() noexcept {
+    // order: relaxed  the owner's own
+    TROUPE_INVARIANT(left_.load(std::memory_order_relaxed) != 0, "A2");
+#if defined(TROUPE_CHECKED) && TROUPE_CHECKED
+    ++tallied_;
+#endif
+    return observe::subtract_one(left_);
+  }
   // The sample that is due stands for as many things.
   std::uint32_t stands_for() const noexcept { return gap_; }
   // The next sample is the thing `gap` (at least 1) behind this one.
   void next(std::uint32_t gap) noexcept {
     gap_ = gap;
+    // order: relaxed (both)  the owner's own
+    TROUPE_INVARIANT(left_.load(std::memory_order_relaxed) == 0, "A2");
+    TROUPE_INVARIANT(due_.load(std::memory_order_relaxed) == tallied_, "A1");
     // order: relaxed (load)  the owner's own
     // order: release  behind the 0 in left_, with which get() does not use it (A2)
     due_.store(due_.load(std::memory_order_relaxed) + gap, std::memory_order_release);
@@ -56,6 +67,9 @@ class tally {
   std::atomic<std::uint32_t> left_{1};
   std::uint32_t gap_ = 1;
   std::atomic<std::uint64_t> due_{1};
+#if defined(TROUPE_CHECKED) && TROUPE_CHECKED
+  std::uint64_t tallied_ = 0;  // one by one
+#endif
 };
 
 }  // namespace troupe::observe

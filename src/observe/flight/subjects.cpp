@@ -1,5 +1,7 @@
 #include "observe/flight/subjects.hpp"
 
+#include "base/invariant.hpp"
+
 namespace troupe::observe {
 namespace {
 
@@ -18,6 +20,8 @@ std::uint16_t subjects::find_or_add(std::uint64_t key, const description& is) no
     std::uint64_t seen = place.key.load(std::memory_order_relaxed);
     // order: relaxed (both)  as above
     if (seen == 0 && place.key.compare_exchange_strong(seen, key, std::memory_order_relaxed)) {
+      // order: relaxed  the thread's own
+      TROUPE_INVARIANT(!place.ready.load(std::memory_order_relaxed), "S1");
       place.at = is.at;
       place.name = is.name;
       place.line = is.line;
