@@ -21,6 +21,7 @@
 #include <mutex>
 
 #include "base/atomics.hpp"
+#include "base/invariant.hpp"
 
 namespace troupe::sched {
 
@@ -179,6 +180,7 @@ class idle_workers {
   Sleeper* pick() noexcept {
     Sleeper* chosen = idle_ != nullptr ? idle_ : timed_searcher_;
     if (chosen == nullptr) return nullptr;
+    TROUPE_INVARIANT(timed_searcher_ != chosen || idle_ == nullptr, "R3");
     remove(*chosen);
     chosen->called = true;
     count_awake(+1);

@@ -780,6 +780,7 @@ void work_stealing::take_what_came(worker& self) {
 
 rested work_stealing::rest(worker& self, const std::chrono::nanoseconds* limit,
                            bool inside) noexcept {
+  TROUPE_INVARIANT(!self.has_deferred(), "W4");
   const observe::parked here;
   // order: relaxed (both)  a statistic, written by the owner
   self.parks.store(self.parks.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);

@@ -27,6 +27,9 @@ void worker::add_deferred(runnable& item) noexcept {
     forget(longest);
     deactivate_or_queue(longest);
   }
+  // order: relaxed  inside the lock
+  TROUPE_INVARIANT(item.home_worker.load(std::memory_order_relaxed) == this, "W2");
+  TROUPE_INVARIANT(deferred_count_ < residents_, "W5");
   deferred_[deferred_count_] = &item;
   item.deferred_slot = static_cast<std::int16_t>(deferred_count_++);
 }
@@ -35,6 +38,7 @@ void worker::add_deferred(runnable& item) noexcept {
 void worker::deactivate_or_queue(runnable& item) noexcept {
   if (!is_idle(item)) return;
   if (item.type->deactivate(item)) {
+    TROUPE_INVARIANT(residents_ != 0, "W5");
     --residents_;
   } else {
     push(item);

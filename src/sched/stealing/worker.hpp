@@ -74,6 +74,7 @@ class worker {
   TROUPE_INLINE void push(runnable& item) noexcept {
     item.where = run_state::queued;
     queue.push(item);
+    TROUPE_INVARIANT(queue.count() <= residents_, "W5");
   }
 
   // Owner, outside of the lock: queues a newcomer. False when a searcher is inside or memory is
@@ -94,6 +95,7 @@ class worker {
   // Inside the lock: this worker is no longer the runnable's home.
   void part_with(runnable& item) noexcept {
     forget(item);
+    TROUPE_INVARIANT(residents_ > queue.count(), "W5");
     --residents_;
   }
 
@@ -145,6 +147,8 @@ class worker {
     // else it still has its slot from an earlier time
     if (item.deferred_slot < 0) add_deferred(item);
   }
+  // Whether all that is deferred here has been deactivated: the worker may sleep (W4).
+  bool has_deferred() const noexcept { return deferred_count_ != 0; }
   void deactivate_all() noexcept;  // queues those that have mail, deactivates the others
   // Inside the lock: queues the runnables that have mail. Returns how many hints were passed on,
   // since their new worker may be in a long handler (call attend() then), and how many were kept,
