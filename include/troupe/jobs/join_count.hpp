@@ -40,6 +40,10 @@ class join_count {
     return left_.fetch_sub(ended, std::memory_order_acq_rel) == ended;
   }
 
+  // Whether all have ended, once that was reported to the caller.
+  // order: relaxed  the report has published it
+  bool is_zero() const noexcept { return left_.load(std::memory_order_relaxed) == 0; }
+
  private:
   typename Atomics::template atomic<std::uint32_t> left_{0};
 };

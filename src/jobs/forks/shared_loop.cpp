@@ -73,11 +73,23 @@ void set_pace(own_loops& own, std::int64_t now) noexcept {
   own.round = own.looks_after < looks_after_of_long_rounds ? 1 : long_round;
 }
 
+// Whether no loop inside this one, at most walk_max away, has given parts.
+[[maybe_unused]] bool none_inside_has_given(const shared_loop& loop) noexcept {
+  int seen = 0;
+  for (const shared_loop* at = loops_here.innermost; at != &loop; at = at->outer) {
+    if (at == nullptr || at->tree != nullptr) return false;
+    if (++seen == walk_max) break;
+  }
+  return true;
+}
+
 // Gives away half of a loop's remaining numbers. This thread keeps the one that it runs next.
 void give_half(loop_segment& segment, shared_loop& loop, fork_deques& deques, bool begun) noexcept {
   const std::size_t left = loop.end - loop.next, half = (left + (begun ? 1 : 0)) / 2;
+  TROUPE_INVARIANT(half <= left, "S1");
   if (half == 0 || !deques.loops.reserve(1)) return;
   if (loop.tree == nullptr) {
+    TROUPE_INVARIANT(none_inside_has_given(loop), "S3");
     auto* made = new (std::nothrow) loop_tree(segment, segment.tree);
     if (made == nullptr) return;
     segment.tree = loop.tree = made;
@@ -220,6 +232,7 @@ bool shared_loop::take_back() noexcept {
   tree->parts.left.end(1);  // never the last: the loop itself is counted
   given_part* const given = newest_given;
   newest_given = given->older;
+  TROUPE_INVARIANT(next <= end && end < given->end, "S1");
   end = given->end;
   type.free(*given);
   return true;
@@ -268,6 +281,8 @@ void shared_loop::leave() noexcept {
     newest_given = part->older;
     type.free(*part);
   }
+  TROUPE_INVARIANT(tree->parts.left.is_zero(), "S2");
+  TROUPE_INVARIANT(loops_here.segment->tree == tree, "S3");
   loops_here.segment->tree = tree->within;
   delete tree;
 }

@@ -18,6 +18,7 @@
 #include <utility>
 
 #include "base/atomics.hpp"
+#include "base/invariant.hpp"
 #include "jobs/pool/part_request.hpp"
 #include "sched/biased_lock.hpp"
 #include "troupe/jobs/fork_frame.hpp"
@@ -132,7 +133,9 @@ class job_queue {
   std::int64_t offered_at_ns = 0;  // owner: when it last asked other threads to take part
 
  private:
-  static job* let_go(job* job) noexcept {
+  job* let_go(job* job) noexcept {
+    // order: relaxed  its taker's
+    TROUPE_INVARIANT(job == nullptr || job->kept_by.load(std::memory_order_relaxed) == this, "J1");
     // order: relaxed  only compared
     if (job != nullptr) job->kept_by.store(nullptr, std::memory_order_relaxed);
     return job;

@@ -1,5 +1,7 @@
 #include "jobs/pool/memory_account.hpp"
 
+#include "base/invariant.hpp"
+
 namespace troupe::jobs {
 
 void memory_account::charge(std::size_t bytes) noexcept {
@@ -38,6 +40,8 @@ bool memory_account::set_aside(job& job) noexcept {
 }
 
 void memory_account::unlink(job& job) noexcept {
+  // order: relaxed  under the mutex
+  TROUPE_INVARIANT(job.kept_by.load(std::memory_order_relaxed) == this, "A1");
   aside_.remove(job);
   job.kept_by.store(nullptr, std::memory_order_relaxed);  // order: relaxed  under the mutex
   gate_.took_up();

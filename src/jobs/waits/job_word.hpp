@@ -15,6 +15,7 @@
 #include <cstdint>
 
 #include "base/atomics.hpp"
+#include "base/invariant.hpp"
 
 namespace troupe::jobs {
 
@@ -55,6 +56,7 @@ class job_word {
             std::memory_order_acquire)) {
       return;
     }
+    TROUPE_INVARIANT(seen != done, "W3");
     auto* at = reinterpret_cast<Waiter*>(seen);
     while (at->next != &waiter) at = at->next;
     at->next = static_cast<Waiter*>(waiter.next);
