@@ -1,6 +1,7 @@
 // The permits of a lock for readers and writers: two readers that take one of two permits each, and
 // a writer that wants both; a party may also give up its wait. Checks S1 and S3 (the data under the
-// permits is checked for races), and S4: a waiter that is forgotten is a deadlock.
+// permits is checked for races), S2 (while a party waits no other takes permits), and S4: a waiter
+// that is forgotten is a deadlock.
 //
 // mutation: take_relaxed
 // mutation: give_relaxed
@@ -43,6 +44,7 @@ struct permits_model : rl::test_suite<permits_model, threads> {
   // True when the party holds its permits.
   bool take(party& self) {
     if (!permits.take_or_wait(self)) return true;
+    permits.while_waiting(self, [this] { RL_ASSERT(!permits.try_take(1)); });
     if (rl::rand(2) == 0 && permits.withdraw(self)) return false;
     self.woken.wait();
     return true;

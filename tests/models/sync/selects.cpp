@@ -21,6 +21,7 @@
 
 #include <optional>
 
+#include "troupe/sync/channels/channel_state.hpp"
 #include "troupe/sync/channels/select_parts.hpp"
 #include "troupe/task/groups/race.hpp"
 
