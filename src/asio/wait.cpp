@@ -47,6 +47,8 @@ void asio_wait::started(const asio_limits& within) noexcept {
 }
 
 void asio_wait::finish() noexcept {
+  // order: relaxed  only the handler writes it
+  TROUPE_INVARIANT(!finished_.load(std::memory_order_relaxed), "A2");
   // order: release  publishes the result to a request that finds it; pairs with is_finished/acquire
   finished_.store(true, std::memory_order_release);
   leave();

@@ -1,6 +1,21 @@
 #include "troupe/database/transaction_state.hpp"
 
+#include "base/invariant.hpp"
+
 namespace troupe::database {
+
+std::uint64_t transaction_scopes::open() noexcept {
+  TROUPE_INVARIANT(current_ == 0, "T1");
+  has_ended_ = false;
+  return current_ = ++last_;
+}
+
+void transaction_scopes::check(std::uint64_t scope, transaction_state now) {
+  note(now);
+  if (current_ != scope || has_ended_) refuse();
+  TROUPE_INVARIANT(scope != 0, "T1");
+  TROUPE_INVARIANT(now != transaction_state::none, "T2");
+}
 
 error transaction_scopes::refusal(effect done) {
   return {failure::transaction_ended, 0,

@@ -108,6 +108,7 @@ void circuit_state::count(std::uint64_t period, bool succeeded) noexcept {
   const std::lock_guard lock(mutex_);
   const std::int64_t now_ns = look();
   if (period != period_) return;
+  TROUPE_INVARIANT(state_ != circuit::open, "C1");
   if (state_ == circuit::closed) return count_in_window(now_ns, succeeded);
   TROUPE_INVARIANT(state_ == circuit::half_open && trials_ <= options_.trials, "C2");
   if (!succeeded) return open(now_ns);

@@ -82,6 +82,7 @@ bool pool_core::is_old(const pool_entry& entry, std::int64_t now) const noexcept
 }
 
 void pool_core::insert(pool_entry& entry) noexcept {
+  TROUPE_INVARIANT(!closed_, "P3");
   pool_entry* before = newest_;
   while (before != nullptr && before->idle_ns > entry.idle_ns) before = before->older;
   pool_entry* const after = before == nullptr ? oldest_ : before->newer;

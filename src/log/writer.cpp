@@ -16,6 +16,7 @@
 #include <utility>
 
 #include "base/clock.hpp"
+#include "base/invariant.hpp"
 #include "base/side_channels/bounded_write.hpp"
 #include "base/side_channels/side_channel.hpp"
 #include "base/thread_name.hpp"
@@ -144,6 +145,8 @@ void writer::add(std::string_view line) noexcept {
     buffer& filled = buffers_[filled_.load(std::memory_order_relaxed)];
     const std::size_t used = filled.used.load(std::memory_order_relaxed);
     if (line.size() > buffer_bytes - used) return drop();
+    TROUPE_INVARIANT(!line.empty() && line.back() == '\n', "L1");
+    TROUPE_INVARIANT(used == 0 || filled.bytes[used - 1] == '\n', "L1");
     std::memcpy(filled.bytes.get() + used, line.data(), line.size());
     // order: release  the line is whole (L3); pairs with write_in_signal/acquire
     filled.used.store(used + line.size(), std::memory_order_release);
@@ -209,6 +212,8 @@ bool writer::drain() noexcept {
     full = &buffers_[which];
     // order: relaxed  guarded by the mutex
     if (full->used.load(std::memory_order_relaxed) == 0) full = nullptr;
+    // order: relaxed  guarded by output_mutex_
+    TROUPE_INVARIANT(rest.used.load(std::memory_order_relaxed) == 0, "L2");
     // order: release  the other buffer is empty; pairs with write_in_signal/acquire
     if (full != nullptr) filled_.store(1 - which, std::memory_order_release);
   }

@@ -9,8 +9,12 @@
 
 namespace troupe::sharing {
 
+bool read_write_lock::may_enter(access how) const noexcept {
+  return !writer_ && (how == access::read || readers_ == 0);
+}
+
 bool read_write_lock::enter_locked(access how) noexcept {
-  if (writer_ || (how == access::write && readers_ != 0)) return false;
+  if (!may_enter(how)) return false;
   if (how == access::write) {
     writer_ = true;
   } else {
@@ -31,6 +35,7 @@ void read_write_lock::enter(std::unique_ptr<waiter> waiting) noexcept {
       waiter* const newest = waiting.get();
       (first_ == nullptr ? first_ : last_->next_) = std::move(waiting);
       last_ = newest;
+      TROUPE_INVARIANT(first_.get() != newest || !may_enter(newest->how_), "G2");
       return;
     }
   }

@@ -28,20 +28,14 @@ class transaction_scopes {
  public:
   // The transaction has begun. Returns the number of its scope, which its statements carry; it is
   // never 0, and no other scope of this session has it.
-  std::uint64_t open() noexcept {
-    has_ended_ = false;
-    return current_ = ++last_;
-  }
+  std::uint64_t open() noexcept;
   // The transaction was committed or rolled back by the session itself.
   void close() noexcept { current_ = 0; }
   bool is_open() const noexcept { return current_ != 0; }
   std::uint64_t current() const noexcept { return current_; }  // 0: none
 
   // Before a statement of this scope, or its commit (T1). Throws error (transaction_ended).
-  void check(std::uint64_t scope, transaction_state now) {
-    note(now);
-    if (current_ != scope || has_ended_) refuse();
-  }
+  void check(std::uint64_t scope, transaction_state now);
   // The same for a statement of the open scope, if any.
   void check_current(transaction_state now) {
     if (current_ != 0) check(current_, now);

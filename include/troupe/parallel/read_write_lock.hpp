@@ -38,6 +38,7 @@ class read_write_lock {
   void leave(access how) noexcept;
 
  private:
+  bool may_enter(access how) const noexcept;
   bool enter_locked(access how) noexcept;
 
   std::mutex mutex_;

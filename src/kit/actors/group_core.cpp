@@ -1,5 +1,6 @@
 #include "troupe/kit/actors/group_core.hpp"
 
+#include "base/invariant.hpp"
 #include "base/mix_bits.hpp"
 #include "kit/clock_and_random.hpp"
 
@@ -12,6 +13,11 @@ std::size_t random_below(std::size_t below) noexcept {
 std::uint64_t fitness(std::uint64_t key_hash, std::uint64_t member) noexcept {
   return base::mix_bits(base::mix_bits(key_hash + base::golden_step) ^
                         base::mix_bits(member * base::golden_step));
+}
+
+void check_group([[maybe_unused]] std::size_t members, [[maybe_unused]] std::size_t places,
+                 [[maybe_unused]] bool is_in_place) noexcept {
+  TROUPE_INVARIANT(members == places && is_in_place, "G1");
 }
 
 void refuse_empty_group() {

@@ -27,6 +27,7 @@ void failure_log::entry::swap(entry& other) noexcept {
   std::swap(bytes, other.bytes);
   std::swap(of_others, other.of_others);
   std::swap(heard, other.heard);
+  std::swap(number, other.number);
 }
 
 failure_log::failure_log(std::size_t kept_max, std::size_t bytes_max)
@@ -73,13 +74,22 @@ void failure_log::add(std::exception_ptr what, const actor::failed_call& where,
       added.bytes = bytes;
       added.heard = heard;
     }
-    if (!node.empty()) put(node, gone);
+    if (!node.empty()) {
+      node.front().number = static_cast<std::uint32_t>(added_);
+      put(node, gone);
+    }
   }
   forget(gone);
 }
 
+bool failure_log::is_newest(const entry& entry) const noexcept {
+  const std::list<failure_log::entry>& last = newest_.empty() ? first_ : newest_;
+  return last.empty() || static_cast<std::int32_t>(entry.number - last.back().number) > 0;
+}
+
 // The caller holds the mutex.
 void failure_log::put(std::list<entry>& node, std::list<entry>& gone) noexcept {
+  TROUPE_INVARIANT(is_newest(node.front()), "L1");
   const std::size_t bytes = node.front().bytes;
   const bool is_early =
       newest_.empty() && (first_.empty() || (first_.size() < (kept_max_ + 1) / 2 &&

@@ -57,6 +57,7 @@ class failure_log {
     std::size_t bytes = 0;
     bool of_others = false;  // represents failures that could not be kept
     bool heard = false;
+    std::uint32_t number = 0;  // of all that were added, the lower half (L1)
     void swap(entry& other) noexcept;
   };
   static constexpr std::size_t spare_max = 16;
@@ -64,6 +65,7 @@ class failure_log {
                               const actor::failed_call& where) noexcept;
   static failure as_failure(const entry& entry);
   void put(std::list<entry>& node, std::list<entry>& gone) noexcept;
+  bool is_newest(const entry& entry) const noexcept;
   void drop_surplus(std::list<entry>& gone) noexcept;
   void take_out(std::list<entry>& all) noexcept;
   void put_back(std::list<entry>& all) noexcept;

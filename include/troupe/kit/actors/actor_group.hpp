@@ -156,6 +156,7 @@ class group_state {
     added.place = places_.size();
     places_.push_back({&added, added.load.get(), actor_ref.id()});
     order_.push_back(added);
+    check_group(all_.size(), places_.size(), places_.back().owner == &added);
     return added.number = ++added_;
   }
   // With number 0: whichever membership the actor has. Returns false if it has none.
@@ -166,6 +167,7 @@ class group_state {
       const auto at = all_.find(actor);
       if (at == all_.end() || (number != 0 && at->second.number != number)) return false;
       const std::size_t freed = at->second.place;
+      check_group(all_.size(), places_.size(), places_[freed].owner == &at->second);
       places_[freed] = places_.back();
       places_[freed].owner->place = freed;
       places_.pop_back();

@@ -68,6 +68,9 @@ class load_token {
 std::size_t random_below(std::size_t below) noexcept;
 // How well a member fits a key: the best one gets it.
 std::uint64_t fitness(std::uint64_t key_hash, std::uint64_t member) noexcept;
+// For the checks of the group (G1): it has as many members as places, and this member is in its
+// place.
+void check_group(std::size_t members, std::size_t places, bool is_in_place) noexcept;
 [[noreturn]] void refuse_empty_group();
 
 }  // namespace kit

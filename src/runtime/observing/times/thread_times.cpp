@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "actor/counting/actor_scan.hpp"
+#include "base/invariant.hpp"
 #include "base/threads/thread_clock.hpp"
 
 namespace troupe::observing {
@@ -49,6 +50,7 @@ void thread_times::look_at(const tasks::running_work& work, std::int64_t now_ns)
   const std::uint64_t wall = since(before.wall_ns, now_ns), cpu = since(before.cpu_ns, cpu_ns);
   before = {now_ns, cpu_ns, looks_};
   thread_sum& all = threads_[work.worker];
+  [[maybe_unused]] const thread_sum sum_before = all;
   all.cpu_ns += cpu;
   all.unassigned_ns += cpu;
   if (work.method != nullptr || cpu != 0) quiet_looks_ = 0;
@@ -60,6 +62,18 @@ void thread_times::look_at(const tasks::running_work& work, std::int64_t now_ns)
   } else {
     part_of(work).cpu_ns += std::exchange(all.unassigned_ns, 0);
   }
+  TROUPE_INVARIANT(all.cpu_ns >= sum_before.cpu_ns && all.blocked_ns >= sum_before.blocked_ns &&
+                       all.idle_ns >= sum_before.idle_ns,
+                   "H1");
+  TROUPE_INVARIANT(cpu_ns_of_parts(work.worker) + all.unassigned_ns == all.cpu_ns, "H2");
+}
+
+std::uint64_t thread_times::cpu_ns_of_parts(unsigned worker) const {
+  std::uint64_t sum = 0;
+  for (auto part = parts_.lower_bound({worker, {}, {}});
+       part != parts_.end() && part->first.worker == worker; ++part)
+    sum += part->second.cpu_ns;
+  return sum;
 }
 
 // An actor that has ended meanwhile was of the class that ran this handler last.

@@ -67,6 +67,7 @@ class thread_times {
 
   void look_at(const tasks::running_work& its, std::int64_t now_ns);
   spent_time& part_of(const tasks::running_work& its);
+  std::uint64_t cpu_ns_of_parts(unsigned worker) const;
   std::int64_t next_pause();
 
   const actor::actor_system& system_;
