@@ -13,6 +13,7 @@
 #include <new>
 #include <optional>
 
+#include "base/invariant.hpp"
 #include "task/running/running.hpp"
 #include "task/timers.hpp"
 #include "task/traces/spans.hpp"
@@ -36,7 +37,10 @@ class call_context final : public suspension, public timer {
   call_context& operator=(const call_context&) = delete;
 
   // order: relaxed  the caller has a reference
-  void hold() noexcept { refs_.fetch_add(1, std::memory_order_relaxed); }
+  void hold() noexcept {
+    [[maybe_unused]] const auto before = refs_.fetch_add(1, std::memory_order_relaxed);
+    TROUPE_INVARIANT(before != 0, "A3");
+  }
   void drop() noexcept;
 
   // Before other threads know the node. Throws std::system_error and std::bad_alloc.

@@ -4,6 +4,8 @@
 #include <mutex>
 #include <thread>
 
+#include "base/invariant.hpp"
+
 namespace troupe::tasks {
 namespace {
 
@@ -62,6 +64,11 @@ void main_lanes::give_back(std::uint8_t lane) noexcept {
   if (lane != 0) lanes[lane].store(0, std::memory_order_relaxed);
 }
 
+// order: relaxed  for a thread that the lane's runtime outlives
+bool main_lanes::is_claimed(std::uint8_t lane) noexcept {
+  return lanes[lane].load(std::memory_order_relaxed) != 0;
+}
+
 void main_lanes::set_search(std::uint8_t lane, const search& how) noexcept {
   searches& known = searches::get();
   std::lock_guard lock(known.mutex);
@@ -72,12 +79,15 @@ void main_lanes::search_all() noexcept { call_all(&search::now); }
 void main_lanes::search_all_soon() noexcept { call_all(&search::soon); }
 
 void main_lanes::enter(std::uint8_t lane) noexcept {
+  // order: relaxed  the runtime orders its runs
+  TROUPE_INVARIANT(lane == 0 || (lanes[lane].load(std::memory_order_relaxed) & in_run) == 0, "L2");
   // order: relaxed  a time; the runtime orders its runs
   if (lane != 0)
     lanes[lane].store((own_thread() << thread_shift) | in_run, std::memory_order_relaxed);
 }
 
 void main_lanes::leave(std::uint8_t lane) noexcept {
+  TROUPE_INVARIANT(lane == 0 || is_run_by(lane, own_thread()), "L2");
   // order: release  what was handled in run() is seen by a thread that finds no thread in it; pairs
   // with belongs_to/acquire
   if (lane != 0) lanes[lane].store(own_thread() << thread_shift, std::memory_order_release);

@@ -23,6 +23,7 @@ class main_lanes {
   // then no wait for its results is checked.
   static std::uint8_t claim() noexcept;
   static void give_back(std::uint8_t lane) noexcept;
+  static bool is_claimed(std::uint8_t lane) noexcept;
 
   // How the lane's runtime looks for deadlocks.
   struct search {

@@ -2,6 +2,7 @@
 
 #include <utility>
 
+#include "base/invariant.hpp"
 #include "task/running/running.hpp"
 #include "troupe/base/error.hpp"
 #include "troupe/task/call_context.hpp"
@@ -220,6 +221,8 @@ bool side_call::wait(coroutine& user) noexcept {
 }
 
 void side_call::become_pending() noexcept {
+  // order: relaxed  it is the user's
+  TROUPE_INVARIANT(at_.load(std::memory_order_relaxed) == state::idle, "A1");
   busy = false;
   user_nested_ = no_user;
   if (context != nullptr) [[unlikely]]
@@ -245,12 +248,16 @@ void side_call::release() noexcept {
 
 // Its user has given it up, and so the crowd, too: what is beside it is not touched (B2).
 void side_call::leave_crowd() noexcept {
-  if (waiter_ != nullptr && waiter_->keeps_)
-    static_cast<side_crowd*>(std::exchange(waiter_, nullptr))->drop();
+  if (waiter_ == nullptr || !waiter_->keeps_) return;
+  auto* const crowd = static_cast<side_crowd*>(std::exchange(waiter_, nullptr));
+  // order: relaxed  the owner's writes are seen in this turn
+  TROUPE_INVARIANT(crowd->abandoned_.load(std::memory_order_relaxed), "side_crowd.B2");
+  crowd->drop();
 }
 
 // As release(), and its user has given it up. The actor goes last, since its object may be in use.
 void side_call::free() noexcept {
+  TROUPE_INVARIANT(!is_listed(), "A4");
   void* const held = std::exchange(holds_, false) ? actor : nullptr;
   release();
   gone_(*this);
@@ -274,6 +281,7 @@ async_call* side_call::resume_once() noexcept {
   if (!has_something()) return nullptr;
   busy = true;
   side_wait* const by = waiter_;
+  TROUPE_INVARIANT(holds_ || (by != nullptr && !by->keeps_), "A2");
   side_crowd* const crowd = by != nullptr && by->keeps_ ? static_cast<side_crowd*>(by) : nullptr;
   if (crowd != nullptr) crowd->leave(*this);
   // Once it is no longer pending, another thread may free it: so what it holds is dropped from

@@ -16,6 +16,8 @@
 #include <cstdint>
 #include <utility>
 
+#include "base/invariant.hpp"
+#include "base/walks/is_listed.hpp"
 #include "troupe/base/intrusive_list.hpp"
 #include "troupe/task/timer.hpp"
 
@@ -40,6 +42,7 @@ class wheel {
     entry.is = timer::state::armed;
     ++count_;
     put(entry);
+    TROUPE_INVARIANT(next_tick() <= (entry.due_tick > now_ ? entry.due_tick : now_), "T2");
   }
 
   void remove(timer& entry) noexcept {
@@ -67,11 +70,16 @@ class wheel {
       cascade();
     }
     if (tick > now_) now_ = tick;
+    TROUPE_INVARIANT(next_of_slots() > now_, "T1");
   }
 
   // Takes the next timer that is due, oldest slot first; null when there is none. The timer is out
   // of the wheel then.
-  timer* take_due() noexcept { return due_.empty() ? nullptr : &take(*due_.first()); }
+  timer* take_due() noexcept {
+    if (due_.empty()) return nullptr;
+    TROUPE_INVARIANT(due_.first()->due_tick <= now_, "T1");
+    return &take(*due_.first());
+  }
 
   // Calls `look` for each timer until it returns false; `look` may remove the timer that it gets.
   template <class Look>
@@ -93,6 +101,8 @@ class wheel {
     while (walk_next_ != nullptr || leave_slot()) {
       if (most-- == 0) return true;
       timer& entry = *walk_next_;
+      TROUPE_INVARIANT(entry.slot == walk_slot_ && base::is_listed(list_of(walk_slot_), entry),
+                       "T3");
       walk_next_ = timer_list::next(entry);
       look(entry);
     }
@@ -191,7 +201,10 @@ class wheel {
 
   void enter_slot(unsigned slot) noexcept {
     walk_slot_ = slot;
-    walk_next_ = (slot == due_slot ? due_ : slots_[slot]).first();
+    walk_next_ = list_of(slot).first();
+  }
+  const timer_list& list_of(unsigned slot) const noexcept {
+    return slot == due_slot ? due_ : slots_[slot];
   }
   // Goes on to the next slot that has timers; false when there is none.
   bool leave_slot() noexcept {

@@ -1,5 +1,7 @@
 #include "troupe/task/groups/side_crowd.hpp"
 
+#include "base/invariant.hpp"
+
 namespace troupe::tasks {
 
 bool side_crowd::advance(side_call& call, coroutine& user, bool later) {
@@ -9,6 +11,7 @@ bool side_crowd::advance(side_call& call, coroutine& user, bool later) {
     return true;
   }
   call.hold();
+  TROUPE_INVARIANT(call.holds_ && call.is_pending(), "B1");
   call.waiter_ = this;
   call.previous_waited_ = nullptr;
   call.next_waited_ = first_;
@@ -41,6 +44,7 @@ void side_crowd::leave(side_call& call) noexcept {
 async_call* side_crowd::ready() noexcept {
   if (waiter == nullptr) return nullptr;
   async_call& call = *waiter->call;
+  TROUPE_INVARIANT(call.awaited == this, "B3");
   end();
   waiter = nullptr;
   return call.busy ? nullptr : &call;

@@ -17,6 +17,7 @@
 #include <thread>
 
 #include "base/clock.hpp"
+#include "base/invariant.hpp"
 #include "task/running/running.hpp"
 
 namespace troupe::tasks {
@@ -28,6 +29,10 @@ enum phase : std::uint64_t { idle, wanted, copying, copied };
 // that was given up cannot begin the copy of another one (K1).
 constexpr std::uint64_t word_of(int thread, phase at) noexcept {
   return static_cast<std::uint64_t>(static_cast<unsigned>(thread)) << 2 | at;
+}
+
+[[maybe_unused]] constexpr phase phase_of(std::uint64_t word) noexcept {
+  return static_cast<phase>(word & 3);
 }
 
 struct request {
@@ -180,6 +185,10 @@ copy_result copy_stack(int thread, stack_range frames, std::int64_t patience_ns)
   const int signal = choose_signal();
   if (signal == 0) return copy_result::unsupported;
   if (is_blocked_in(thread, signal)) return copy_result::unanswered;
+  // order: relaxed  only this thread begins and withdraws a request
+  TROUPE_INVARIANT(phase_of(asked.state.load(std::memory_order_relaxed)) == idle ||
+                       phase_of(asked.state.load(std::memory_order_relaxed)) == copied,
+                   "K1");
   asked.frames = frames;
   // order: release  publishes `frames`; pairs with on_signal/acquire (K1)
   asked.state.store(word_of(thread, wanted), std::memory_order_release);
