@@ -8,6 +8,7 @@
 #include "actor/lifetime/optional_state.hpp"
 #include "actor/mailbox/activation.hpp"
 #include "actor/turn/turn.hpp"
+#include "base/invariant.hpp"
 #include "sched/stealing/worker.hpp"
 #include "troupe/actor/call.hpp"
 #include "troupe/actor/message.hpp"
@@ -20,6 +21,7 @@ mail_bound::taken mail_bound::take() noexcept {
   std::lock_guard lock(mutex_);
   if (count_ >= limit_ && policy_ != when_full::drop_old && !open_) return taken::no;
   ++count_;
+  TROUPE_INVARIANT(is_sound(), "L1");
   if (policy_ != when_full::drop_old || count_ / 2 < limit_ || count_ - limit_ < spare || open_ ||
       calls_)
     return taken::yes;
@@ -74,12 +76,14 @@ bool mail_bound::waiting::come_in() noexcept {
 
 void mail_bound::leave() noexcept {
   std::unique_lock lock(mutex_);
-  if (giving_) [[unlikely]] {
-    ++freed_;
-    return;
-  }
   // The waiter that came first gets the room, unless it gave up.
-  while (!waiting_.empty() && count_ <= limit_) {
+  for (;;) {
+    // While a waiter that gave up was dropped, another thread may have begun to give.
+    if (giving_) [[unlikely]] {
+      ++freed_;
+      return;
+    }
+    if (waiting_.empty() || count_ > limit_) break;
     if (waiting_.front().ask != nullptr) return give_room(lock);
     waiting next = std::move(waiting_.front());
     waiting_.pop_front();
@@ -88,13 +92,24 @@ void mail_bound::leave() noexcept {
     next.granted.reset();
     lock.lock();
   }
+  TROUPE_INVARIANT(count_ != 0, "L1");
   --count_;
+  TROUPE_INVARIANT(none_waits_beside_room(), "L2");
+}
+
+// Both under the mutex.
+bool mail_bound::is_sound() const noexcept {
+  return count_ <= limit_ || policy_ == when_full::drop_old || open_;
+}
+bool mail_bound::none_waits_beside_room() const noexcept {
+  return waiting_.empty() || giving_ || open_ || count_ >= limit_;
 }
 
 // One room is free, and the first waiter is an ask. Delivering it may make it a dead letter, which
 // frees the room for the next waiter, and so on: hence a loop instead of recursion, and one thread
 // at a time.
 void mail_bound::give_room(std::unique_lock<std::mutex>& lock) noexcept {
+  TROUPE_INVARIANT(!giving_ && freed_ == 0, "L3");
   giving_ = true;
   freed_ = 1;
   while (freed_ != 0) {
@@ -114,6 +129,7 @@ void mail_bound::give_room(std::unique_lock<std::mutex>& lock) noexcept {
     if (!used) ++freed_;
   }
   giving_ = false;
+  TROUPE_INVARIANT(none_waits_beside_room(), "L2");
 }
 
 // True when the waiter was queued; else there was room, which is the caller's now.
@@ -124,6 +140,7 @@ bool mail_bound::enqueue(cell& to, What&&... waiter) {
   std::lock_guard lock(mutex_);
   if (count_ < limit_ || open_) {
     ++count_;
+    TROUPE_INVARIANT(is_sound(), "L1");
     return false;
   }
   if (waiting_.size() >= prune_at_) {

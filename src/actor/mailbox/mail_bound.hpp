@@ -79,6 +79,8 @@ class mail_bound {
   template <class... What>
   bool enqueue(cell& to, What&&... waiter);
   void give_room(std::unique_lock<std::mutex>& lock) noexcept;
+  bool is_sound() const noexcept;                // L1
+  bool none_waits_beside_room() const noexcept;  // L2
 
   std::list<waiting> waiting_;  // an empty deque has memory
   // rooms that were freed while a thread is in give_room: that thread grants these, too (L3)
