@@ -6,6 +6,7 @@
 #include "actor/actor_system.hpp"
 #include "actor/mailbox/watched_message.hpp"
 #include "actor/turn/turn.hpp"
+#include "base/invariant.hpp"
 #include "base/thread_name.hpp"
 #include "observe/ticks.hpp"
 #include "task/running/running.hpp"
@@ -76,6 +77,7 @@ void count_span(const char* name, std::uint64_t ticks) noexcept {
 
 TROUPE_NOINLINE handler_count& thread_counts::find(const cell_type& type,
                                                    message::handler method) noexcept {
+  TROUPE_INVARIANT(worker_ == base::worker_number, "C2");
   // order: relaxed  the thread's own
   handler_count* handler = handlers_.load(std::memory_order_relaxed);
   while (handler != nullptr && (handler->method != method || handler->type != &type))
@@ -94,6 +96,7 @@ TROUPE_NOINLINE handler_count& thread_counts::find(const cell_type& type,
 class_count& thread_counts::of_class(const cell_type& type) noexcept {
   if (recent_class_ != nullptr && recent_class_->type == &type) [[likely]]
     return *recent_class_;
+  TROUPE_INVARIANT(worker_ == base::worker_number, "C2");
   // order: relaxed  the thread's own
   class_count* counted_class = classes_.load(std::memory_order_relaxed);
   while (counted_class != nullptr && counted_class->type != &type)
@@ -105,6 +108,7 @@ class_count& thread_counts::of_class(const cell_type& type) noexcept {
 
 edge_count& thread_counts::of_edge(const cell_type* from, const cell_type& to,
                                    message::handler method) noexcept {
+  TROUPE_INVARIANT(worker_ == base::worker_number, "C2");
   // order: relaxed  the thread's own
   edge_count* edge = edges_.load(std::memory_order_relaxed);
   while (edge != nullptr && (edge->method != method || edge->from != from || edge->to != &to))

@@ -6,10 +6,12 @@
 #include "actor/lifetime/consumers.hpp"
 #include "actor/turn/turn.hpp"
 #include "actor/turn/turn_limit.hpp"
+#include "base/invariant.hpp"
 
 namespace troupe::actor {
 
 conditional_message* guard_table::walk::take() noexcept {
+  TROUPE_INVARIANT(next == nullptr || (oldest != nullptr && next->of == oldest->of), "G1");
   if (next == nullptr) {
     if (oldest == nullptr) return nullptr;
     next = oldest = oldest->next_in_table;
@@ -56,7 +58,9 @@ void guard_table::remove(cell& actor, conditional_message& message) noexcept {
   waiting_.fetch_sub(1, std::memory_order_relaxed);
   table_.with(actor, [&](conditional_message*& head) {
     conditional_message* const first = head;
-    walks_[table::bucket_of(actor)].leaves(message);
+    walk& on = walks_[table::bucket_of(actor)];
+    on.leaves(message);
+    TROUPE_INVARIANT(on.next != &message && on.oldest != &message, "G1");
     if (first == &message) {
       if (conditional_message* next = message.next_waiting) {
         next->newest = message.newest;

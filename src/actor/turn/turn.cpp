@@ -654,7 +654,10 @@ bool deactivate(sched::runnable& item) {
     if (active.actor->type == &spawned_type && fall_asleep(active)) return true;
     actor_system::of(*active.actor).waiting.add(*active.suspended, active);
   }
-  if (active.suspended == nullptr) optional_state::of(*active.actor).parked_as = &active;
+  if (active.suspended == nullptr) {
+    TROUPE_INVARIANT(optional_state::of(*active.actor).listed, "waiting.S1");
+    optional_state::of(*active.actor).parked_as = &active;
+  }
   const bool waits_for_others = deadlock_search::concerns(active);
   actor_system& system = actor_system::of(*active.actor);
   // From here the actor is in no queue, and no worker owns it until mail comes that wakes it.

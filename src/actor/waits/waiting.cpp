@@ -2,6 +2,7 @@
 
 #include "actor/lifetime/optional_state.hpp"
 #include "actor/mailbox/activation.hpp"
+#include "base/invariant.hpp"
 
 namespace troupe::actor {
 
@@ -33,7 +34,12 @@ void waiting_lists::remove(cell& reentrant) noexcept {
 }
 
 void waiting_lists::for_each_call(const std::function<void(tasks::async_call&, list_lock&)>& look) {
-  for (shard& shard : shards_) shard.calls.for_each(look);
+  for (shard& shard : shards_) {
+    shard.calls.for_each([&look](tasks::async_call& call, list_lock& listed) {
+      TROUPE_INVARIANT(call.is_listed(), "S2");
+      look(call, listed);
+    });
+  }
 }
 
 void waiting_lists::for_each_reentrant(const std::function<void(cell&, list_lock&)>& look) {
