@@ -7,8 +7,9 @@
 // waits for a buffer of another one.
 // Invariants
 //   B1  a buffer is in one place: lent to the system under one number, in the pool, or leased.
-//   B2  the pool owns the buffers that the system has, and the memory of the ring. Both outlive the
-//       io_uring, even if a lease is held longer.
+//
+// The pool owns the buffers that the system has, and the memory of the ring. Both outlive the
+// io_uring, even if a lease is held longer.
 #pragma once
 
 #include <liburing.h>
@@ -19,6 +20,7 @@
 #include <new>
 #include <vector>
 
+#include "base/invariant.hpp"
 #include "io/buffers/buffer_pool.hpp"
 
 namespace troupe::io {
@@ -56,6 +58,7 @@ class buffer_ring final : public buffer_pool {
   // The system has filled the buffer with this number: it is leased from here on.
   std::byte* taken(unsigned number) noexcept {
     const std::lock_guard lock(mutex_);
+    TROUPE_INVARIANT(lent_[number] != nullptr, "B1");
     count(1);
     free_.push_back(static_cast<std::uint16_t>(number));
     return std::exchange(lent_[number], nullptr);
@@ -66,6 +69,7 @@ class buffer_ring final : public buffer_pool {
     if (free_.empty()) return false;
     const std::uint16_t number = free_.back();
     free_.pop_back();
+    TROUPE_INVARIANT(lent_[number] == nullptr, "B1");
     lent_[number] = data;
     io_uring_buf_ring_add(shared_.get(), data, buffer_bytes, number,
                           io_uring_buf_ring_mask(static_cast<unsigned>(lent_.size())), 0);

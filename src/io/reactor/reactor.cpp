@@ -6,6 +6,7 @@
 #include <exception>
 #include <utility>
 
+#include "base/invariant.hpp"
 #include "base/thread_name.hpp"
 #include "io/kernel/attempt_file.hpp"
 #include "io/reactor/make_reactor.hpp"
@@ -79,6 +80,7 @@ void reactor::close(slot& at) noexcept {
 void reactor::free_slot(slot& at) noexcept {
   {
     std::lock_guard lock(at.mutex);
+    TROUPE_INVARIANT(at.readers.empty() && at.writers.empty() && at.watchers.empty(), "S2");
     ++at.generation;
   }
   std::shared_ptr<reactor> last;  // destroyed after the mutex is released
@@ -190,12 +192,14 @@ class reactor::call_aside {
     std::lock_guard lock(at_->mutex);
     operation* const operation = at_->readers.front();
     if (operation == nullptr || !operation->aside || operation->begun) return nullptr;
+    TROUPE_INVARIANT(operation->pending, "F1");
     operation->begun = true;
     return operation;
   }
   void end(operation& operation, int result) noexcept {
     {
       std::lock_guard lock(operation.at->mutex);
+      TROUPE_INVARIANT(operation.pending && operation.begun, "F1");
       operation.at->readers.remove(operation);
       operation.pending = false;
       operation.result = result;

@@ -18,6 +18,7 @@
 #include <climits>
 #include <utility>
 
+#include "base/invariant.hpp"
 #include "io/reactor/attempt.hpp"
 #include "io/reactor/attempt_stream.hpp"
 #include "io/reactor/make_reactor.hpp"
@@ -119,6 +120,7 @@ class readiness_reactor final : public reactor {
       std::lock_guard lock(at.mutex);
       operation.due = false;
       if (operation.pending) {  // false when its stream was closed
+        TROUPE_INVARIANT(at.readers.front() == &operation, "R1");
         if (!at.can_read || !try_now(at, operation)) return false;
         at.readers.remove(operation);
         operation.pending = false;
@@ -136,6 +138,7 @@ class readiness_reactor final : public reactor {
       std::lock_guard lock(at.mutex);
       operation.due = false;
       if (std::exchange(operation.pending, false)) {
+        TROUPE_INVARIANT(at.readers.front() == &operation, "R1");
         at.readers.remove(operation);
         operation.result = -ECANCELED;
         go_on(at, at.readers, at.can_read, after);
@@ -285,9 +288,10 @@ class readiness_reactor final : public reactor {
     operation* due = nullptr;
   };
   void tell(news& after) noexcept {
-    while (operation* one = after.ended.front()) {
-      after.ended.remove(*one);
-      complete(*one);
+    while (operation* operation = after.ended.front()) {
+      after.ended.remove(*operation);
+      TROUPE_INVARIANT(!operation->due, "R2");
+      complete(*operation);
     }
     if (after.due != nullptr) after.due->completed();
   }
@@ -321,10 +325,12 @@ class readiness_reactor final : public reactor {
       // order: relaxed  a test sets it before there is a reactor
       if (operation->in_turn &&
           buffers->nearly_leased() >= leases_ahead.load(std::memory_order_relaxed)) {
+        TROUPE_INVARIANT(after.due == nullptr, "R2");
         operation->due = true;
         after.due = operation;
         return;
       }
+      TROUPE_INVARIANT(operation->pending, "S1");
       // then the direction is no longer possible, and the loop ends
       if (!try_now(at, *operation)) continue;
       queue.remove(*operation);

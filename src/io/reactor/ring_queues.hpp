@@ -7,8 +7,6 @@
 //   U1  an entry that was added is submitted: by the next look or wait, or, while a thread sleeps
 //       in wait(), at once. If the system has no memory for it, the thread that added it submits it
 //       as soon as there is memory.
-//   U3  a bell that was taken out of the ring since the last wait ends the next wait: no call of
-//       wake() is lost.
 #pragma once
 
 #include <liburing.h>
@@ -20,6 +18,7 @@
 #include <mutex>
 #include <thread>
 
+#include "base/invariant.hpp"
 #include "io/kernel/kernel.hpp"
 #include "troupe/io/error.hpp"
 
@@ -91,6 +90,7 @@ class ring_queues {
       enter(count, 0);
     }
     std::lock_guard lock(submissions_);
+    TROUPE_INVARIANT(ring_.sq.sqe_head == ring_.sq.sqe_tail, "U1");
     somebody_sleeps_ = false;
     const bool came = something_came();
     rung_ = false;
@@ -201,7 +201,9 @@ class ring_queues {
   io_uring ring_{};
   std::mutex submissions_;
   bool somebody_sleeps_ = false;
-  bool rung_ = false;  // used inside the door: U3
+  // Used inside the door: a bell was taken out of the ring since the last wait. It ends the next
+  // wait, so that no call of wake() is lost.
+  bool rung_ = false;
 };
 
 }  // namespace troupe::io

@@ -18,6 +18,7 @@
 #include <chrono>
 #include <utility>
 
+#include "base/invariant.hpp"
 #include "io/buffers/buffer_ring.hpp"
 #include "io/kernel/attempt_file.hpp"
 #include "io/reactor/attempt.hpp"
@@ -114,6 +115,7 @@ class uring_reactor final : public reactor {
 
   static void end(operation_queue& queue, operation& operation, int result,
                   operation_queue& ended) noexcept {
+    TROUPE_INVARIANT(operation.pending, "S1");
     queue.remove(operation);
     operation.pending = false;
     operation.result = result;
@@ -193,6 +195,7 @@ class uring_reactor final : public reactor {
       }
       if (!take(at, finished, result)) return push(finished);
       operation_queue& queue = queue_of(finished);
+      TROUPE_INVARIANT(queue.front() == &finished, "U2");
       ends(finished) = false;
       end(queue, finished, finished.result, ended);
       if (operation* const next = queue.front()) push(*next);
