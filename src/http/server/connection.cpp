@@ -7,12 +7,14 @@
 #include <limits>
 #include <utility>
 
+#include "base/clock.hpp"
 #include "base/invariant.hpp"
 #include "base/text/release.hpp"
 #include "http/behind_proxy/address.hpp"
 #include "http/h1/date.hpp"
 #include "http/routing/response_parts.hpp"
 #include "http/values/page_of.hpp"
+#include "kit/clock_and_random.hpp"
 #include "troupe/base/platform.hpp"
 #include "troupe/http/values/status_error.hpp"
 #include "troupe/io/error.hpp"
@@ -97,6 +99,15 @@ void connection::wait_for_head(std::int64_t now_ns) noexcept {
   if (!input_.empty()) return clock_.wait_for_head(options.head_time, now_ns);
   clock_.end_head();
   clock_.begin_idle(past_.answered_one ? phase::idle : phase::fresh, options.idle_time, now_ns);
+}
+
+// In an observed program the last request has read the clock for its answer.
+std::int64_t connection::now_after_answers() {
+  const std::int64_t answered_ns = std::exchange(answered_ns_, 0);
+  if (answered_ns == 0 || kit::is_simulated()) [[likely]]
+    return now().count();
+  if (program_began_ns_ == 0) program_began_ns_ = base::now_ns() - now().count();
+  return answered_ns - program_began_ns_;
 }
 
 void connection::count_buffers() noexcept {
@@ -360,6 +371,7 @@ task<bool> connection::serve() {
     body_in_.reset();
   }
   if (closing_.is_due() && !progress_.body_ended()) closing_.linger();
+  answered_ns_ = 0;
   co_return !closing_.is_due();
 }
 
@@ -526,8 +538,11 @@ bool may_have_body(int status) noexcept {
 }  // namespace
 
 void connection::add_status(int status) {
-  if (is_noted()) [[unlikely]]
+  if (is_noted()) [[unlikely]] {
     note_status(status);
+    const counted_request& request = handling::counted_;
+    answered_ns_ = request.is_counted() ? request.answered_ns() : 0;
+  }
   if (status == 200) return out_.add("HTTP/1.1 200 OK\r\n");
   out_.add("HTTP/1.1 ");
   out_.add(static_cast<std::uint64_t>(status));

@@ -94,6 +94,8 @@ class connection : public transport, protected handling {
 
   // For the next request: idle until its first byte has come.
   void wait_for_head(std::int64_t now_ns) noexcept;
+  // The time of the last answer, if nothing was awaited since it began; otherwise now.
+  std::int64_t now_after_answers();
   void refuse(fault why);
   void refuse_request(fault why);
   void refuse_for_now();
@@ -158,6 +160,8 @@ class connection : public transport, protected handling {
   std::atomic<bool> resets_{false};
   call_end* call_ = nullptr;  // of the WebSocket that is talked over
   connection_clock clock_;
+  // By base::now_ns(), if the request is counted, and nothing was awaited since; otherwise 0.
+  std::int64_t answered_ns_ = 0;
 
  private:
   friend struct server_state;
@@ -204,6 +208,7 @@ class connection : public transport, protected handling {
   bool count_for_client() noexcept;
   void leave_client() noexcept;
 
+  std::int64_t program_began_ns_ = 0;  // by base::now_ns(); 0: not known yet
   parser parser_;
   response answer_;
   serving serving_;

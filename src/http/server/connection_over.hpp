@@ -101,6 +101,7 @@ class connection_over final : public connection {
           left.remove_prefix(io::at_once::write(stream_, left));
       }
       while (!left.empty()) {
+        answered_ns_ = 0;
         clock_.begin_wait(phase::busy, server_->options.write_time, now().count());
         const std::size_t sent = co_await stream_.write(left).stop(requested_.busy_token());
         left.remove_prefix(sent);
@@ -111,7 +112,7 @@ class connection_over final : public connection {
 
       const bool is_idle = input_.empty(), something_came = std::exchange(past_.was_parked, false);
       if (is_slow() && !something_came && park(now().count())) co_return;
-      wait_for_head(now().count());
+      wait_for_head(now_after_answers());
       const bool shares = !is_secure && is_idle && server_->count() >= sharing_from();
       if (shares) {
         out_.rest();

@@ -179,11 +179,14 @@ void handling::note_status(int status) noexcept {
 }
 
 void handling::note_end() noexcept {
+  if (trace_.get() == nullptr) [[likely]] {
+    if (counted_.is_counted()) counted_.end();
+    return;
+  }
   if (counted_.is_counted()) {
     const tasks::inside_context in_its_trace(trace_.get());  // for the exemplar
     counted_.end();
   }
-  if (trace_.get() == nullptr) return;
   tasks::end_span(*trace_.get(), nullptr);
   trace_ = {};
 }

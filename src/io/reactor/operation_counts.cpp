@@ -2,6 +2,7 @@
 
 #include <bit>
 #include <cerrno>
+#include <initializer_list>
 #include <new>
 
 #include "observe/ticks.hpp"
@@ -21,20 +22,15 @@ std::uint64_t begin_sample(observe::sample_stride& stride) noexcept {
   return (now & ~stride_mask) | width;
 }
 
-std::uint64_t bytes_of(const operation& operation) noexcept {
-  switch (operation.what) {
-    case action::read:
-    case action::write:
-    case action::receive:
-    case action::send:
-    case action::send_file:
-    case action::read_at:
-    case action::write_at:
-      return operation.done;
-    default:
-      return 0;
-  }
+constexpr std::uint32_t set_of(std::initializer_list<action> kinds) noexcept {
+  std::uint32_t bits = 0;
+  for (const action kind : kinds) bits |= std::uint32_t{1} << static_cast<unsigned>(kind);
+  return bits;
 }
+static_assert(actions <= 32);
+constexpr std::uint32_t transfers =
+    set_of({action::read, action::write, action::receive, action::send, action::send_file,
+            action::read_at, action::write_at});
 
 }  // namespace
 
@@ -51,10 +47,7 @@ thread_operations::~thread_operations() {
   for (auto& count : kinds_) delete count.load(std::memory_order_relaxed);
 }
 
-operation_count* thread_operations::of(action what) noexcept {
-  auto& place = kinds_[static_cast<std::size_t>(what)];
-  // order: relaxed  the thread's own
-  if (operation_count* const known = place.load(std::memory_order_relaxed)) return known;
+operation_count* thread_operations::make(std::atomic<operation_count*>& place) noexcept {
   auto* const made = new (std::nothrow) operation_count;
   // order: release  pairs with for_each_kind/acquire
   place.store(made, std::memory_order_release);
@@ -74,7 +67,8 @@ void operation_counts::end(const operation& operation) noexcept {
   operation_count* const count = own == nullptr ? nullptr : own->of(operation.what);
   if (count == nullptr) return;
   count->done.add(1);
-  count->bytes.add(bytes_of(operation));
+  if ((transfers >> static_cast<unsigned>(operation.what) & 1) != 0)
+    count->bytes.add(operation.done);
   if (operation.result < 0)
     (operation.result == -ECANCELED ? count->cancelled : count->errors).add(1);
   if (operation.began == 0) return;
@@ -88,10 +82,12 @@ void operation_counts::add_write(std::ptrdiff_t result) noexcept {
   thread_operations* const own = here();
   operation_count* const count = own == nullptr ? nullptr : own->of(action::write);
   if (count == nullptr) return;
-  count->begun.add(1);
   count->done.add(1);
-  if (result < 0) count->errors.add(1);
-  if (result > 0) count->bytes.add(static_cast<std::uint64_t>(result));
+  if (result > 0) [[likely]] {
+    count->bytes.add(static_cast<std::uint64_t>(result));
+  } else if (result < 0) {
+    count->errors.add(1);
+  }
 }
 
 }  // namespace troupe::io

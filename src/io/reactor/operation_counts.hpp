@@ -11,6 +11,7 @@
 #include "observe/counting/by_thread.hpp"
 #include "observe/histogram.hpp"
 #include "observe/sample_stride.hpp"
+#include "troupe/base/platform.hpp"
 #include "troupe/io/operations/operation.hpp"
 
 namespace troupe::io {
@@ -19,7 +20,8 @@ const char* name_of(action what) noexcept;
 
 // The counts of one kind of operation by one thread.
 struct operation_count {
-  observe::counter begun, done;        // `done` has all that have ended
+  observe::counter begun;              // numbers them for the samples; not those done at once
+  observe::counter done;               // all that have ended
   observe::counter bytes;              // transferred
   observe::counter errors, cancelled;  // of those that are done
   observe::sample_stride stride;       // of operations that are timed
@@ -35,7 +37,12 @@ class thread_operations {
   ~thread_operations();
 
   // The thread's own. Null when memory has run out.
-  operation_count* of(action what) noexcept;
+  operation_count* of(action what) noexcept {
+    auto& place = kinds_[static_cast<std::size_t>(what)];
+    // order: relaxed  the thread's own
+    operation_count* const known = place.load(std::memory_order_relaxed);
+    return known != nullptr ? known : make(place);
+  }
   // Thread: any.
   template <class Look>
   void for_each_kind(Look look) const {
@@ -47,6 +54,8 @@ class thread_operations {
   }
 
  private:
+  TROUPE_NOINLINE static operation_count* make(std::atomic<operation_count*>& place) noexcept;
+
   std::array<std::atomic<operation_count*>, actions> kinds_{};
 };
 

@@ -1,7 +1,7 @@
-// sharded: numbers that many threads change at the same time, in several cache lines.
+// sharded: numbers that many threads change at the same time, in several cache lines. A counter has
+// few, and is small; a histogram has one for each thread, which changes it without a lock.
 #pragma once
 
-#include <algorithm>
 #include <array>
 #include <atomic>
 #include <cstddef>
@@ -12,6 +12,7 @@
 #include "base/thread_name.hpp"
 #include "observe/numbers/exemplars.hpp"
 #include "observe/numbers/number.hpp"
+#include "observe/numbers/thread_shard.hpp"
 
 namespace troupe::observe {
 
@@ -50,30 +51,38 @@ class sharded_histogram {
   explicit sharded_histogram(std::span<const double> bounds) noexcept : bounds_(bounds) {}
 
   void add(double value) noexcept {
-    shard& own = shards_[shard_here()];
-    const auto bucket =
-        static_cast<std::size_t>(std::ranges::lower_bound(bounds_, value) - bounds_.begin());
-    // order: relaxed (both)  statistics; they publish nothing
-    own.counts[bucket].fetch_add(1, std::memory_order_relaxed);
-    own.sum.fetch_add(value, std::memory_order_relaxed);
+    // Most values lie in the first buckets.
+    std::size_t bucket = 0;
+    while (bucket < bounds_.size() && value > bounds_[bucket]) ++bucket;
+    if (shard* const own = shards_.own()) [[likely]] {
+      // order: relaxed (all)  statistics, which no other thread writes; they publish nothing
+      auto& count = own->counts[bucket];
+      count.store(count.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
+      own->sum.store(own->sum.load(std::memory_order_relaxed) + value, std::memory_order_relaxed);
+    } else {
+      // order: relaxed (both)  statistics; they publish nothing
+      shards_.shared().counts[bucket].fetch_add(1, std::memory_order_relaxed);
+      shards_.shared().sum.fetch_add(value, std::memory_order_relaxed);
+    }
     if (exemplars::are_taken()) [[unlikely]]
       exemplars_.note(bucket, value);
   }
   std::uint64_t count() const noexcept {
     std::uint64_t sum = 0;
-    for (const shard& one : shards_) {
+    shards_.for_each([&](const shard& part) {
       // order: relaxed  as above
-      for (const auto& count : one.counts) sum += count.load(std::memory_order_relaxed);
-    }
+      for (const auto& count : part.counts) sum += count.load(std::memory_order_relaxed);
+    });
     return sum;
   }
   distribution get() const {
     distribution all{bounds_, std::vector<std::uint64_t>(bounds_.size() + 1), 0};
-    for (const shard& one : shards_) {
+    shards_.for_each([&](const shard& part) {
       for (std::size_t i = 0; i < all.counts.size(); ++i)
-        all.counts[i] += one.counts[i].load(std::memory_order_relaxed);  // order: relaxed  as above
-      all.sum += one.sum.load(std::memory_order_relaxed);                // order: relaxed  as above
-    }
+        all.counts[i] +=
+            part.counts[i].load(std::memory_order_relaxed);  // order: relaxed  as above
+      all.sum += part.sum.load(std::memory_order_relaxed);   // order: relaxed  as above
+    });
     all.exemplars = exemplars_.get();
     return all;
   }
@@ -84,7 +93,7 @@ class sharded_histogram {
     std::atomic<double> sum{0};
   };
   const std::span<const double> bounds_;
-  std::array<shard, number_shards> shards_;
+  sharded<shard> shards_;
   exemplars exemplars_;
 };
 

@@ -26,6 +26,7 @@
 
 #include "base/clock.hpp"
 #include "base/side_channels/side_channel.hpp"
+#include "base/thread_name.hpp"
 #include "observe/live_trace.hpp"
 #include "observe/sockets/observation_socket.hpp"
 #include "runtime/observing/history_watch.hpp"
@@ -231,6 +232,7 @@ class observer {
   }
 
   void run() noexcept {
+    base::name_this_thread("observer");
     turns_are_traced_ = false;
     clients_.clear();
     for (;;) {

@@ -2,7 +2,6 @@
 
 #include <functional>
 #include <new>
-#include <utility>
 
 #include "base/clock.hpp"
 #include "troupe/base/platform.hpp"
@@ -12,7 +11,7 @@ namespace {
 
 constexpr std::array seconds_bounds{1e-4, 5e-4, 1e-3, 2.5e-3, 5e-3, 1e-2, 2.5e-2,
                                     5e-2, 0.1,  0.25, 0.5,    1.0,  2.5,  10.0};
-constexpr double ns_per_second = 1e9;
+constexpr double seconds_per_ns = 1e-9;
 
 bool is_of(const request_series& series, const router::route* route, method by,
            int status_class) noexcept {
@@ -76,17 +75,32 @@ TROUPE_NOINLINE request_series* request_counts::find_or_make(const router::route
   return nullptr;
 }
 
-void request_counts::end(const router::route* route, method by, int status,
-                         double seconds) noexcept {
-  request_series* const series = find(route, by, status / 100);
-  (series == nullptr ? *others_ : series->took).add(seconds);
+void request_counts::begin() noexcept {
+  if (begun_here* const own = begun_.own()) [[likely]] {
+    // order: relaxed (both)  a statistic, which no other thread writes
+    own->requests.store(own->requests.load(std::memory_order_relaxed) + 1,
+                        std::memory_order_relaxed);
+  } else {
+    begun_.shared().requests.fetch_add(1, std::memory_order_relaxed);  // order: relaxed  as above
+  }
+}
+
+void request_counts::end(const router::route* route, method by, int status, double seconds,
+                         request_series*& last) noexcept {
+  const int status_class = status / 100;
+  if (last == nullptr || !is_of(*last, route, by, status_class)) [[unlikely]]
+    last = find(route, by, status_class);
+  (last == nullptr ? *others_ : last->took).add(seconds);
 }
 
 // Requests may begin and end between the two looks.
 std::uint64_t request_counts::in_flight() const noexcept {
   std::uint64_t ended = others_->count();
   for_each([&](const request_series& series) { ended += series.took.count(); });
-  const std::uint64_t begun = begun_.get();
+  std::uint64_t begun = 0;
+  // order: relaxed  a statistic
+  begun_.for_each(
+      [&](const begun_here& part) { begun += part.requests.load(std::memory_order_relaxed); });
   return begun > ended ? begun - ended : 0;
 }
 
@@ -96,8 +110,13 @@ const observe::sharded_histogram* request_counts::others() const noexcept {
 
 void counted_request::begin(request_counts& counts, const router::route* route,
                             method by) noexcept {
-  if (is_counted()) end();
-  of_ = &counts;
+  if (is_counted()) [[unlikely]]
+    end();
+  is_counted_ = true;
+  if (of_ != &counts) [[unlikely]] {
+    of_ = &counts;
+    last_ = nullptr;
+  }
   route_ = route;
   by_ = by;
   status_ = 0;
@@ -113,10 +132,10 @@ void counted_request::note_status(int status) noexcept {
 }
 
 void counted_request::end() noexcept {
-  const double seconds =
-      static_cast<double>((answered_ns_ == 0 ? base::now_ns() : answered_ns_) - began_ns_) /
-      ns_per_second;
-  std::exchange(of_, nullptr)->end(route_, by_, status_, seconds);
+  is_counted_ = false;
+  const std::int64_t ended_ns = answered_ns_ == 0 ? base::now_ns() : answered_ns_;
+  const double seconds = static_cast<double>(ended_ns - began_ns_) * seconds_per_ns;
+  of_->end(route_, by_, status_, seconds, last_);
 }
 
 }  // namespace troupe::http

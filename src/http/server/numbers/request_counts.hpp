@@ -11,6 +11,7 @@
 #include <string>
 
 #include "observe/numbers/sharded.hpp"
+#include "observe/numbers/thread_shard.hpp"
 #include "troupe/http/message.hpp"
 #include "troupe/http/router.hpp"
 
@@ -34,8 +35,10 @@ class request_counts {
   request_counts& operator=(const request_counts&) = delete;
   ~request_counts();
 
-  void begin() noexcept { begun_.add(1); }
-  void end(const router::route* route, method by, int status, double seconds) noexcept;
+  void begin() noexcept;
+  // `last`: the series of the connection's last request, or null; then that of this one.
+  void end(const router::route* route, method by, int status, double seconds,
+           request_series*& last) noexcept;
 
   std::uint64_t in_flight() const noexcept;
   // Calls `look` with each series.
@@ -59,7 +62,11 @@ class request_counts {
   std::array<std::atomic<request_series*>, slot_count> slots_{};
   std::atomic<std::size_t> used_{0};
   std::unique_ptr<observe::sharded_histogram> others_ = make_others();
-  observe::sharded_counter begun_;  // those that ended are all that the series count
+  // Those that ended are all that the series count.
+  struct alignas(observe::cache_line_bytes) begun_here {
+    std::atomic<std::uint64_t> requests{0};
+  };
+  observe::sharded<begun_here> begun_;
 
   static std::unique_ptr<observe::sharded_histogram> make_others();
 };
@@ -77,13 +84,17 @@ class counted_request {
       end();
   }
 
-  bool is_counted() const noexcept { return of_ != nullptr; }
+  bool is_counted() const noexcept { return is_counted_; }
   void begin(request_counts& counts, const router::route* route, method by) noexcept;
   void note_status(int status) noexcept;
   void end() noexcept;
+  // When its answer began, by base::now_ns(); 0: it has none.
+  std::int64_t answered_ns() const noexcept { return answered_ns_; }
 
  private:
+  bool is_counted_ = false;
   request_counts* of_ = nullptr;
+  request_series* last_ = nullptr;  // of these counts
   const router::route* route_ = nullptr;
   method by_ = method::other;
   int status_ = 0;

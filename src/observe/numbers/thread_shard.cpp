@@ -1,0 +1,48 @@
+#include "observe/numbers/thread_shard.hpp"
+
+#include <bit>
+#include <cstdint>
+#include <mutex>
+
+namespace troupe::observe {
+namespace {
+
+static_assert(thread_shard::own_max == 64);  // the bits of `taken`
+std::uint64_t taken = 0;                     // guarded by the mutex
+
+// Never destroyed: threads may end after the program's statics.
+std::mutex& taken_mutex() {
+  static std::mutex& instance = *new std::mutex;
+  return instance;
+}
+
+}  // namespace
+
+constinit thread_local std::size_t thread_shard::number = 0;
+
+// At the thread's end its shard is free for another one. What the thread counts later goes to the
+// shared one.
+struct thread_shard::leaving {
+  bool has_one = false;
+  ~leaving() {
+    if (!has_one) return;
+    const std::size_t own = number - 1;
+    number = shared + 1;
+    const std::lock_guard lock(taken_mutex());
+    taken &= ~(std::uint64_t{1} << own);
+  }
+};
+
+TROUPE_NOINLINE std::size_t thread_shard::take() noexcept {
+  static thread_local leaving at_end;
+  number = shared + 1;
+  const std::lock_guard lock(taken_mutex());
+  const auto free = static_cast<unsigned>(std::countr_one(taken));
+  if (free == own_max) return shared;
+  taken |= std::uint64_t{1} << free;
+  number = free + 1;
+  at_end.has_one = true;
+  return free;
+}
+
+}  // namespace troupe::observe

@@ -1,0 +1,82 @@
+// thread_shard: which part of a number that many threads change is the calling thread's own.
+//
+// Threads: any. Invariants
+//   T1  no two threads that live have the same shard of their own. A thread that gets the shard of
+//       one that has ended gets it under the mutex under which that one has left it, so it sees all
+//       that was counted there.
+#pragma once
+
+#include <array>
+#include <atomic>
+#include <cstddef>
+#include <memory>
+#include <new>
+
+#include "troupe/base/platform.hpp"
+
+namespace troupe::observe {
+
+class thread_shard {
+ public:
+  // So many threads have a shard of their own; the others share one.
+  static constexpr std::size_t own_max = 64, shared = own_max;
+
+  // Below own_max: a shard that no other thread writes.
+  TROUPE_INLINE_HERE static std::size_t here() noexcept {
+    if (number != 0) [[likely]]
+      return number - 1;
+    return take();
+  }
+
+ private:
+  struct leaving;
+  static std::size_t take() noexcept;
+  static constinit thread_local std::size_t number [[gnu::tls_model("initial-exec")]];  // 0: none
+};
+
+// A T for each thread that counts, which that thread changes without a locked instruction, and one
+// for those without a shard of their own, or without memory.
+template <class T>
+class sharded {
+ public:
+  sharded() = default;
+  sharded(const sharded&) = delete;
+  sharded& operator=(const sharded&) = delete;
+  ~sharded() {
+    // order: relaxed  no other thread is left
+    for (auto& slot : own_) delete slot.load(std::memory_order_relaxed);
+  }
+
+  // The calling thread's own; null: it changes shared() with the others.
+  T* own() noexcept {
+    const std::size_t here = thread_shard::here();
+    if (here == thread_shard::shared) [[unlikely]]
+      return nullptr;
+    // order: relaxed  the thread's own, or that of one that has ended (T1)
+    T* const known = own_[here].load(std::memory_order_relaxed);
+    return known != nullptr ? known : make(here);
+  }
+  T& shared() noexcept { return shared_; }
+
+  template <class Look>
+  void for_each(Look look) const {
+    look(shared_);
+    for (const auto& slot : own_) {
+      // order: acquire  sees the shard whole; pairs with make/release
+      if (const T* const shard = slot.load(std::memory_order_acquire)) look(*shard);
+    }
+  }
+
+ private:
+  TROUPE_NOINLINE T* make(std::size_t here) noexcept {
+    T* const made = new (std::nothrow) T;
+    // order: release  pairs with for_each/acquire
+    own_[here].store(made, std::memory_order_release);
+    return made;
+  }
+
+  std::array<std::atomic<T*>, thread_shard::own_max> own_{};
+  T shared_;
+};
+
+}  // namespace troupe::observe
