@@ -8,6 +8,7 @@ import tempfile
 import unittest
 import unittest.mock
 
+import classes
 import labels
 import layers
 import layout
@@ -354,6 +355,26 @@ class Checks(unittest.TestCase):
             self.assertEqual(found, {("a/one", "A1"): "an assertion of b/two", ("a/one", "A2"): "the model part", ("a/one", "A3"): None})
             self.write("src/b/two.cpp", 'void f() { TROUPE_INVARIANT(true, "one.A9"); }\n')
             self.assertEqual(labels.compare({}, {}), ["b/two: its assertion cites one.A9, which no unit has"])
+
+    def test_a_class_is_small_and_has_few_flags(self):
+        header = ("namespace n {\n// About it.\nclass big {\n public:\n  void f();\n  class part { void g(); };\n  struct apart;\n"
+                  "  bool is_done() const { return a_; }\n\n private:\n"
+                  "  bool a_ = false, b_{true};  // bool none_;\n  std::atomic<bool> c_{false};\n"
+                  "  const bool fixed_ = true;\n  static constexpr bool no_ = true;\n  bool d_ : 1 = false;\n};\n}\n")
+        source = ("namespace n {\nnamespace {\nstruct helper { bool x, y, z; };\nvoid help() {\n}\n}\nstruct big::apart {\n};\n"
+                  "// Why.\nvoid big::f() {\n  help();\n}\nvoid big::part::g() {\n}\n}\n")
+        found = classes.read([("a.hpp", header), ("a.cpp", source)])
+        self.assertEqual(found["n::big"].lines, {"a.hpp": 15, "a.cpp": 6})
+        self.assertEqual(found["n::big"].flags, ["a_", "b_", "c_", "d_"])
+        self.assertEqual(found["n::big::apart"].size, 2)
+        with unittest.mock.patch.multiple(classes, LINES_MAX=20, FLAGS_MAX=3, OPEN_MAX=0):
+            self.assertEqual(len(classes.compare(found, {})), 2)
+        with unittest.mock.patch.multiple(classes, LINES_MAX=21, FLAGS_MAX=3, OPEN_MAX=0):
+            self.assertEqual(len(classes.compare(found, {})), 1)
+            self.assertEqual(classes.compare(found, {"n::big": (4, "a reason")}), [])
+            self.assertEqual(len(classes.compare(found, {"n::big": (3, "a reason")})), 1)
+            self.assertEqual(len(classes.compare(found, {"n::big": (5, "a reason"), "n::gone": (4, "a reason")})), 2)
+            self.assertEqual(len(classes.compare(found, {"n::big": (4, "")})), 1)
 
     def test_the_readme_of_a_layer_lists_its_rooms_from_the_ground_up(self):
         def check():
