@@ -127,10 +127,10 @@ class select_base : public select_decision<Parts> {
   choice choose() const noexcept {
     std::uint64_t mixed = 1;
     std::uint32_t ready = 0;
-    for (const select_case<Parts>& choice : cases_) {
+    for (const select_case<Parts>& branch : cases_) {
       mixed +=
-          2 * choice.on->passed() + choice.on->size();  // grows with each send and each receive
-      ready += choice.on->may_be_ready(choice.side) ? 1U : 0U;
+          2 * branch.on->passed() + branch.on->size();  // grows with each send and each receive
+      ready += branch.on->may_be_ready(branch.side) ? 1U : 0U;
     }
     mixed *= 0x9E3779B97F4A7C15U;
     mixed = (mixed ^ mixed >> 31) * 0xBF58476D1CE4E5B9U;
@@ -147,21 +147,21 @@ class select_base : public select_decision<Parts> {
   }
 
   bool do_one(std::uint32_t index) noexcept {
-    const select_case<Parts>& choice = cases_[index];
+    const select_case<Parts>& branch = cases_[index];
     channel_waiter<Parts>* served = nullptr;
-    choice.on->lock();
-    const bool done = choice.do_inside(*choice.one, served);
-    choice.on->unlock();
+    branch.on->lock();
+    const bool done = branch.do_inside(*branch.one, served);
+    branch.on->unlock();
     if (!done) return false;
     win(index);
     if (served != nullptr) served->wake(*served);
     return true;
   }
 
-  bool do_in_race(const select_case<Parts>& choice, channel_waiter<Parts>*& served) noexcept {
-    const bool enters = race_ != nullptr && choice.side == channel_side::senders;
+  bool do_in_race(const select_case<Parts>& branch, channel_waiter<Parts>*& served) noexcept {
+    const bool enters = race_ != nullptr && branch.side == channel_side::senders;
     if (enters && !race_->enter()) return false;
-    const bool done = choice.do_inside(*choice.one, served);
+    const bool done = branch.do_inside(*branch.one, served);
     if (enters && !done) race_->leave();
     return done;
   }
@@ -231,8 +231,8 @@ class select_base : public select_decision<Parts> {
   template <class Act>
   void for_each_channel(Act act) noexcept {
     const channel_base<Parts>* before = nullptr;
-    for (const select_case<Parts>& choice : cases_) {
-      channel_base<Parts>* const next = cases_[choice.nth].on;
+    for (const select_case<Parts>& branch : cases_) {
+      channel_base<Parts>* const next = cases_[branch.nth].on;
       if (next != before) act(*next);
       before = next;
     }
