@@ -5,6 +5,7 @@
 #include "actor/actor_system.hpp"
 #include "actor/lifetime/optional_state.hpp"
 #include "actor/turn/turn.hpp"
+#include "base/invariant.hpp"
 #include "troupe/actor/call.hpp"
 #include "troupe/base/error.hpp"
 #include "troupe/task/timer.hpp"
@@ -270,9 +271,10 @@ void supervision_table::add_child(cell& parent, cell& child) {
   in_use_.store(true, std::memory_order_relaxed);
   std::lock_guard lock(mutex_);
   supervision_state& own = *optional_state::of(child).supervision;
-  if (own.has_ended) return;
+  if (own.in_parent == supervision_state::membership::ended) return;
+  TROUPE_INVARIANT(own.in_parent == supervision_state::membership::none, "S1");
   children_[&parent].push_back(child);
-  own.is_listed = true;
+  own.in_parent = supervision_state::membership::listed;
 }
 
 void supervision_table::add_watch(cell& of, promise<ended>&& watcher) {
@@ -300,7 +302,7 @@ void supervision_table::end(cell& of, cell* parent, ended how) noexcept {
     if (const auto found = children_.find(&of); found != children_.end()) {
       // All of them exist: a child that goes leaves the list first, under this mutex.
       while (cell* const child = found->second.pop_front()) {
-        optional_state::of(*child).supervision->is_listed = false;
+        optional_state::of(*child).supervision->in_parent = supervision_state::membership::left;
         send_stop(*child);
       }
       children_.erase(found);
@@ -328,8 +330,8 @@ void supervision_table::for_each_child(std::size_t most,
 // Under the mutex.
 void supervision_table::leave(cell& parent, cell& child) noexcept {
   supervision_state& own = *optional_state::of(child).supervision;
-  own.has_ended = true;
-  if (!std::exchange(own.is_listed, false)) return;
+  const auto before = std::exchange(own.in_parent, supervision_state::membership::ended);
+  if (before != supervision_state::membership::listed) return;
   const auto found = children_.find(&parent);
   found->second.remove(child);
   if (found->second.empty()) children_.erase(found);

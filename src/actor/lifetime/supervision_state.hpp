@@ -32,9 +32,10 @@ struct supervision_state {
   // cell::cancels or 0: what that flag becomes when the actor is constructed anew after those calls
   std::uint8_t cancels_then = 0;
   cell* parent = nullptr;  // holds a ref
-  // Guarded by supervision_table's mutex:
-  bool has_ended = false;
-  bool is_listed = false;              // among its parent's children
+  // Guarded by supervision_table's mutex. `listed`: among its parent's children.
+  // Invariant S1: a child joins its parent at most once, and never once it has ended.
+  enum class membership : std::uint8_t { none, listed, left, ended };
+  membership in_parent = membership::none;
   base::list_link<cell> sibling_link;  // of the same parent, in the order in which they joined
 };
 base::list_link<cell>& sibling_link_of(cell& child) noexcept;
