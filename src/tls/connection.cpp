@@ -128,17 +128,26 @@ void connection::keep_renewed_session() noexcept {
   context_->keep_session(host_, session_ptr(SSL_get1_session(ssl_.get())));
 }
 
-void connection::put_back(std::span<const std::byte> taken) {
+void connection::put_back(std::span<const std::byte> taken, std::size_t behind) {
   std::lock_guard lock(mutex_);
-  put_back_.insert(put_back_.begin(), taken.begin(), taken.end());
+  const auto at = static_cast<std::ptrdiff_t>(std::min(behind, put_back_.size()));
+  put_back_.insert(put_back_.begin() + at, taken.begin(), taken.end());
 }
 
-step connection::read(std::span<std::byte> buffer, std::size_t& bytes) {
+void connection::drop_put_back(std::size_t bytes) noexcept {
+  std::lock_guard lock(mutex_);
+  const auto end = static_cast<std::ptrdiff_t>(std::min(bytes, put_back_.size()));
+  put_back_.erase(put_back_.begin(), put_back_.begin() + end);
+}
+
+step connection::read(std::span<std::byte> buffer, std::size_t behind, std::size_t& bytes) {
   const inside lock(*this);
-  if (!put_back_.empty()) [[unlikely]] {
-    bytes = std::min(buffer.size(), put_back_.size());
-    std::copy_n(put_back_.begin(), bytes, buffer.begin());
-    put_back_.erase(put_back_.begin(), put_back_.begin() + static_cast<std::ptrdiff_t>(bytes));
+  if (put_back_.size() > behind) [[unlikely]] {
+    bytes = std::min(buffer.size(), put_back_.size() - behind);
+    const auto first = put_back_.begin() + static_cast<std::ptrdiff_t>(behind);
+    const auto end = first + static_cast<std::ptrdiff_t>(bytes);
+    std::copy(first, end, buffer.begin());
+    put_back_.erase(first, end);
     return step::done;
   }
   if (failure_) return step::failed;

@@ -117,10 +117,13 @@ class connection {
   ~connection();
 
   step shake();
-  step read(std::span<std::byte> buffer, std::size_t& bytes);
-  // What a read has taken and did not give to its caller: the next one gets it. The caller has the
-  // reader lock.
-  void put_back(std::span<const std::byte> taken);
+  // behind: the number of bytes that were put back and belong to an earlier reader (read_ahead).
+  step read(std::span<std::byte> buffer, std::size_t behind, std::size_t& bytes);
+  // What a reader has taken and did not give to its caller: the next one gets it, behind the first
+  // `behind` bytes. Thread: the one that reads.
+  void put_back(std::span<const std::byte> taken, std::size_t behind);
+  // Takes so many of these bytes out, from the first on.
+  void drop_put_back(std::size_t bytes) noexcept;
   step write(std::string_view chunk);
   step say_goodbye();
   // Says this, and that nothing follows, as far as the system takes it at once. No operation is
@@ -140,6 +143,11 @@ class connection {
   std::string_view outgoing();
   void sent(std::size_t bytes) noexcept { flying_.advance(bytes); }
 
+  // Whether a coroutine has the reader lock.
+  bool is_read() noexcept {
+    const std::lock_guard lock(mutex_);
+    return reader_.is_held();
+  }
   // Returns false when another coroutine has the lock.
   bool take_lock(lock_kind which) noexcept;
   void release_lock(lock_kind which) noexcept;

@@ -108,7 +108,7 @@ task<> await_reader_lock(connection& on, const tasks::limits& within) {
 task<> let_others_in() { co_await yield(); }
 
 task<std::size_t> read_bytes(connection_ptr on, std::span<std::byte> buffer, bool whole,
-                             tasks::limits within) {
+                             std::size_t behind, tasks::limits within) {
   on->check_usable();
   const bool waits = !on->take_lock(lock_kind::reader);
   if (waits) co_await await_reader_lock(*on, within);
@@ -118,7 +118,7 @@ task<std::size_t> read_bytes(connection_ptr on, std::span<std::byte> buffer, boo
   std::size_t done = 0;
   while (done < buffer.size()) {
     std::size_t bytes = 0;
-    const step how = on->read(buffer.subspan(done), bytes);
+    const step how = on->read(buffer.subspan(done), behind, bytes);
     if (how == step::done) {
       done += bytes;
       if (!whole) break;
@@ -126,7 +126,7 @@ task<std::size_t> read_bytes(connection_ptr on, std::span<std::byte> buffer, boo
       try {
         co_await fill(*on, within);
       } catch (...) {  // timed_out or cancelled: the next read gets the bytes that have arrived
-        on->put_back(buffer.first(done));
+        on->put_back(buffer.first(done), behind);
         throw;
       }
     } else if (how == step::failed) {
@@ -208,11 +208,29 @@ task<> shutdown_call::start(tasks::limits within) && {
   return end_writing(std::move(on_), std::move(within));
 }
 task<std::size_t> read_call::start(tasks::limits within) && {
-  return read_bytes(std::move(on_), to_, whole_, std::move(within));
+  return read_bytes(std::move(on_), to_, whole_, behind_, std::move(within));
 }
 task<std::size_t> write_call::start(tasks::limits within) && {
   if (owns_) return write_owned(std::move(on_), std::move(owned_), std::move(within));
   return write_bytes(std::move(on_), bytes_, whole_, std::move(within));
+}
+
+bool read_ahead::must_wait(const tls_stream& from) noexcept {
+  return from.connection_.is != nullptr && from.connection_.is->is_read();
+}
+void read_ahead::hold(std::string_view bytes) {
+  on_->put_back(std::as_bytes(std::span(bytes)), held_);
+  held_ += bytes.size();
+}
+void read_ahead::take() noexcept {
+  if (const std::size_t held = std::exchange(held_, 0)) on_->drop_put_back(held);
+}
+void read_ahead::give_back(std::string_view bytes) noexcept {
+  if (on_ == nullptr || bytes.empty()) return;
+  try {
+    on_->put_back(std::as_bytes(std::span(bytes)), held_);
+  } catch (const std::bad_alloc&) {  // as io::read_ahead
+  }
 }
 
 }  // namespace tls

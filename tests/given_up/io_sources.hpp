@@ -168,6 +168,61 @@ inline std::string with_length_before(const std::string& text) {
 using lines_source = cut_source<&as_lines, &with_line_end>;
 using frames_source = cut_source<&as_frames, &with_length_before>;
 
+// The same of a stream that is borrowed for each number: the pipe is dropped with its task, and the
+// stream has the bytes again that the pipe had read ahead.
+template <auto Cut, auto Encode>
+class borrowed_source final : public source {
+ public:
+  void start(int count) override {
+    auto [from, to] = pipe_stream::make();
+    from_ = std::move(from);
+    spawn(fill(std::move(to), count));
+  }
+  task<std::optional<int>> next() override {
+    auto texts = Cut(from_) | streams::map([](std::string text) { return std::stoi(text); }) |
+                 streams::take(1);
+    co_return co_await texts.next();
+  }
+
+ private:
+  // Some numbers come together, and some in two parts.
+  static task<> fill(pipe_stream to, int count) {
+    std::string piece;
+    for (int i = 0; i < count; ++i) {
+      piece += Encode(std::to_string(i));
+      const bool waits = pauses(i);
+      if (!waits) continue;
+      const std::size_t part = piece.size() - static_cast<std::size_t>(i % 3);
+      co_await to.write_all(std::string_view(piece).substr(0, part));
+      piece.erase(0, part);
+      co_await yield();
+    }
+    co_await to.write_all(piece);
+  }
+  pipe_stream from_;
+};
+inline async_generator<std::string> borrowed_lines(pipe_stream& from) {
+  return streams::lines(from);
+}
+inline async_generator<std::string> borrowed_frames(pipe_stream& from) {
+  return streams::frames(from);
+}
+inline std::string with_return(const std::string& text) { return text + "\r\n"; }
+using borrowed_lines_source = borrowed_source<&borrowed_lines, &with_return>;
+using borrowed_frames_source = borrowed_source<&borrowed_frames, &with_length_before>;
+
+class borrowed_blocks_source final : public bytes_source {
+ public:
+  task<std::optional<int>> next() override {
+    if (has_rest()) co_return take_rest();
+    auto blocks = streams::blocks(from_, 5);
+    auto block = co_await blocks.next();
+    if (!block) co_return std::nullopt;
+    rest_ = std::move(*block);
+    co_return take_rest();
+  }
+};
+
 class blocks_source final : public bytes_source {
  public:
   void start(int count) override {
@@ -324,6 +379,9 @@ inline std::vector<named_source> io_sources() {
 inline std::vector<named_source> other_io_sources() {
   return {{"frames", &make_source<frames_source>},
           {"blocks", &make_source<blocks_source>},
+          {"borrowed_lines", &make_source<borrowed_lines_source>},
+          {"borrowed_frames", &make_source<borrowed_frames_source>},
+          {"borrowed_blocks", &make_source<borrowed_blocks_source>},
           {"accept_when_able", &make_source<accept_source<of_tcp_when_able>>},
           {"accept_unix", &make_source<accept_source<of_unix>>},
           {"accept_unix_when_able", &make_source<accept_source<of_unix_when_able>>},

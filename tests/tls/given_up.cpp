@@ -87,6 +87,46 @@ TEST_P(tls_given_up, what_a_read_of_so_many_bytes_has_got_is_not_lost) {
   run(exchange());
 }
 
+// Each line by a stream of lines of its own, over a TLS stream that is borrowed.
+TEST_P(tls_given_up, lines_that_are_dropped_give_the_bytes_back) {
+  auto send = [](tls_stream& to, int count) -> task<> {
+    std::string piece;
+    for (int i = 0; i < count; ++i) {
+      piece += std::to_string(i) + "\r\n";
+      if (i % 3 == 1) continue;
+      const std::size_t part = piece.size() - static_cast<std::size_t>(i % 4);
+      co_await to.write_all(std::string_view(piece).substr(0, part));
+      piece.erase(0, part);
+      if (i % 5 == 0) co_await sleep_for(100us);
+    }
+    co_await to.write_all(piece);
+    co_await to.shutdown();
+  };
+  auto receive = [](tls_stream& from, int count) -> task<> {
+    const auto take_one = [](tls_stream& borrowed) -> task<std::optional<std::string>> {
+      auto one = streams::lines(borrowed) | streams::take(1);
+      co_return co_await one.next();
+    };
+    for (int next = 0, i = 0;; ++i) {
+      auto first = co_await when_any(take_one(from), sleep_for(i % 5 * 30us));
+      if (first.index() == 1) continue;
+      const std::optional<std::string>& line = std::get<0>(first);
+      if (!line) {
+        EXPECT_EQ(next, count);
+        co_return;
+      }
+      EXPECT_EQ(*line, std::to_string(next++));
+    }
+  };
+  auto exchange = [&]() -> task<> {
+    tls_pair pair = co_await make_good_pair();
+    const int count = fewer(1'000, 10);
+    auto all = when_all(send(pair.server, count), receive(pair.client, count));
+    co_await std::move(all);
+  };
+  run(exchange());
+}
+
 TROUPE_TLS_TEST_EACH(tls_given_up);
 
 }  // namespace

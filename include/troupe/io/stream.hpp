@@ -20,6 +20,7 @@ namespace io {
 
 class arrival;
 struct at_once;
+class read_ahead;
 
 // `shared`: a descriptor that other processes share too, so that the library must not make it
 // non-blocking.
@@ -29,9 +30,12 @@ class read_job {
  public:
   using result = std::size_t;
   static constexpr action what = action::read;
-  read_job(descriptor& from, stream_kind kind, std::span<std::byte> buffer, bool whole) noexcept
-      : from_(&from), buffer_(buffer), whole_(whole), kind_(kind) {}
+  // behind: as operation::behind.
+  read_job(descriptor& from, stream_kind kind, std::span<std::byte> buffer, bool whole,
+           std::size_t behind = 0) noexcept
+      : from_(&from), buffer_(buffer), behind_(behind), whole_(whole), kind_(kind) {}
   descriptor& prepare(operation_suspension& wait) const noexcept {
+    wait.behind = behind_;
     wait.data = buffer_.data();
     wait.bytes = buffer_.size();
     wait.whole = whole_;
@@ -52,6 +56,7 @@ class read_job {
  private:
   descriptor* from_;
   std::span<std::byte> buffer_;
+  std::size_t behind_;
   bool whole_;
   stream_kind kind_;
 };
@@ -168,6 +173,9 @@ class send_file_job {
 //     }
 class stream {
  public:
+  // For streams::lines and its like, which give back the bytes that they read ahead.
+  using read_ahead = io::read_ahead;
+
   stream() = default;  // not open
 
   // Reads the available bytes, up to the size of the buffer. Waits for at least one byte; returns 0
@@ -250,6 +258,7 @@ class stream {
  private:
   friend io::arrival;
   friend io::at_once;
+  friend io::read_ahead;
   static std::string_view as_text(std::span<const std::byte> bytes) noexcept {
     return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
   }

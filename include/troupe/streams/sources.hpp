@@ -4,6 +4,7 @@
 #include "troupe/base/language.hpp"
 
 #include <array>
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -15,8 +16,13 @@
 
 #include "troupe/actor/ref.hpp"
 #include "troupe/base/error.hpp"
+#include "troupe/io/read_ahead.hpp"
 #include "troupe/streams/async_generator.hpp"
 #include "troupe/streams/stream.hpp"
+#include "troupe/task/side_call.hpp"
+#include "troupe/task/task.hpp"
+#include "troupe/task/timer.hpp"
+#include "troupe/task/when.hpp"
 
 namespace troupe {
 
@@ -77,13 +83,89 @@ class bytes_read {
   const std::unique_ptr<char[]> data_;
 };
 
+// An input that is borrowed, and whose type takes back bytes that were read ahead.
+template <class Input>
+concept takes_back = std::is_lvalue_reference_v<Input> && requires {
+  typename std::remove_reference_t<Input>::read_ahead;
+};
+
+// The bytes that were read of an input and not given: they go back to an input that takes them
+// back, when its reader is dropped. The others lose them.
+template <class Input>
+class not_given {
+ public:
+  not_given() = default;
+  explicit not_given(const bytes_read&) noexcept {}
+  auto read(Input& from, std::span<char> to) { return from.read(to); }
+  void see(const Input&) noexcept {}
+  void hold(std::string_view) noexcept {}
+  void give(const std::string&, std::string_view = {}, std::string_view = {}) noexcept {}
+};
+template <takes_back Input>
+class not_given<Input> {
+ public:
+  not_given() = default;
+  explicit not_given(const bytes_read& bytes) noexcept : bytes_(&bytes) {}
+  not_given(const not_given&) = delete;
+  not_given& operator=(const not_given&) = delete;
+  ~not_given() {
+    // each part in front of the one before
+    if (bytes_ != nullptr) ahead_.give_back(bytes_->rest());
+    if (side_ == nullptr || !side_->keeps_value()) return;
+    ahead_.give_back(behind_);
+    ahead_.give_back(*value_);
+    ahead_.give_back(before_);
+  }
+  // The coroutine that reads belongs to an async generator.
+  void belongs_to(tasks::coroutine& reader) noexcept {
+    side_ = static_cast<tasks::side_call*>(reader.call);
+  }
+  bool must_wait(Input from) const noexcept { return ahead_.must_wait(from); }
+  auto read(Input from, std::span<char> to) { return ahead_.read(from, to); }
+  void see(Input from) { ahead_.see(from); }
+  // These bytes, which came last, belong to a value that is not complete.
+  void hold(std::string_view bytes) { ahead_.hold(bytes); }
+  // The value is complete: it lay between these bytes in the input.
+  void give(const std::string& value, std::string_view before = {},
+            std::string_view behind = {}) noexcept {
+    ahead_.take();
+    value_ = &value;
+    before_ = before;
+    behind_ = behind;
+  }
+
+ private:
+  const bytes_read* const bytes_ = nullptr;
+  const tasks::side_call* side_ = nullptr;
+  const std::string* value_ = nullptr;
+  std::string_view before_, behind_;
+  typename std::remove_reference_t<Input>::read_ahead ahead_;
+};
+
+// A reader that was dropped while it waited may still have bytes that come before all others: its
+// wait ends a little later.
+template <takes_back Input>
+task<> await_last_reader(Input from) {
+  constexpr int turns = 16, sleeps = 100;
+  using ahead = typename std::remove_reference_t<Input>::read_ahead;
+  for (int i = 0; i < turns && ahead::must_wait(from); ++i) co_await yield();
+  for (int i = 0; i < sleeps && ahead::must_wait(from); ++i)
+    co_await sleep_for(std::chrono::milliseconds(1));
+}
+
 template <class Input>
 async_generator<std::string> lines(Input from, std::size_t most) {
   bytes_read bytes(block_bytes);
   std::string line;
+  not_given<Input> ahead(bytes);
+  if constexpr (takes_back<Input>) {
+    ahead.belongs_to(co_await tasks::this_coroutine());
+    if (ahead.must_wait(from)) co_await await_last_reader<Input>(from);
+  }
   bool ended = false;
   while (!ended) {
-    const std::size_t count = co_await from.read(bytes.room());
+    const std::size_t count = co_await ahead.read(from, bytes.room());
+    ahead.see(from);
     bytes.add(count);
     ended = count == 0;
     for (;;) {
@@ -91,15 +173,20 @@ async_generator<std::string> lines(Input from, std::size_t most) {
       const std::size_t end = rest.find('\n');
       const bool whole = end != std::string_view::npos;
       if (line.size() + (whole ? end : rest.size()) > most) throw_too_long("a line", most);
+      if (!whole) ahead.hold(rest);
       line += rest.substr(0, end);
       bytes.take(whole ? end + 1 : rest.size());
       if (!whole) break;
-      if (line.ends_with('\r')) line.pop_back();
+      const bool has_return = line.ends_with('\r');
+      if (has_return) line.pop_back();
+      ahead.give(line, {}, has_return ? "\r\n" : "\n");
       co_yield std::move(line);
       line.clear();
     }
   }
-  if (!line.empty()) co_yield std::move(line);
+  if (line.empty()) co_return;
+  ahead.give(line);
+  co_yield std::move(line);
 }
 
 std::uint32_t length_of(const std::array<char, 4>& head) noexcept;
@@ -109,23 +196,38 @@ async_generator<std::string> frames(Input from, std::size_t most) {
   bytes_read bytes(block_bytes);
   std::array<char, 4> head{};
   std::string body;
+  not_given<Input> ahead(bytes);
+  if constexpr (takes_back<Input>) {
+    ahead.belongs_to(co_await tasks::this_coroutine());
+    if (ahead.must_wait(from)) co_await await_last_reader<Input>(from);
+  }
   std::size_t have = 0;
   bool ended = false;
   while (!ended) {
-    const std::size_t count = co_await from.read(bytes.room());
+    const std::size_t count = co_await ahead.read(from, bytes.room());
+    ahead.see(from);
     bytes.add(count);
     ended = count == 0;
     for (;;) {
+      const std::string_view begin = bytes.rest();
       for (; have < head.size() && !bytes.rest().empty(); bytes.take(1))
         head[have++] = bytes.rest().front();
-      if (have < head.size()) break;
-      const std::size_t length = length_of(head);
-      if (length > most) throw_too_long("a frame", most);
-      const std::string_view part = bytes.rest().substr(0, length - body.size());
-      body += part;
-      bytes.take(part.size());
-      if (body.size() < length) break;
+      if (have == head.size()) {
+        const std::size_t length = length_of(head);
+        if (length > most) {
+          ahead.hold(begin.substr(0, begin.size() - bytes.rest().size()));
+          throw_too_long("a frame", most);
+        }
+        const std::string_view part = bytes.rest().substr(0, length - body.size());
+        body += part;
+        bytes.take(part.size());
+      }
+      if (have < head.size() || body.size() < length_of(head)) {
+        ahead.hold(begin);
+        break;
+      }
       have = 0;
+      ahead.give(body, {head.data(), head.size()});
       co_yield std::move(body);
       body.clear();
     }
@@ -135,11 +237,19 @@ async_generator<std::string> frames(Input from, std::size_t most) {
 
 template <class Input>
 async_generator<std::string> blocks(Input from, std::size_t most) {
+  std::string block;
+  not_given<Input> ahead;
+  if constexpr (takes_back<Input>) {
+    ahead.belongs_to(co_await tasks::this_coroutine());
+    if (ahead.must_wait(from)) co_await await_last_reader<Input>(from);
+  }
   for (;;) {
-    std::string block(most, '\0');
-    const std::size_t count = co_await from.read(std::span<char>(block));
+    block.assign(most, '\0');
+    const std::size_t count = co_await ahead.read(from, std::span<char>(block));
+    ahead.see(from);
     if (count == 0) break;
     block.resize(count);
+    ahead.give(block);
     co_yield std::move(block);
   }
 }
@@ -176,8 +286,9 @@ async_generator<typename answer_of<Answer>::type> answers(ref<T> from, Args... a
 // The lines of an input, without their ends ("\n" or "\r\n"): of a tcp_stream, unix_stream,
 // pipe_stream, file, TLS stream. A last line without an end counts. An input with a name is read
 // where it is and must live as long as the stream; one that is moved in belongs to the stream.
-// Limits: reads 64 KiB at a time; throws frame_too_long for a line of more than `most` bytes. Bytes
-// that were read and not given are lost with the stream.
+// Limits: reads 64 KiB at a time; throws frame_too_long for a line of more than `most` bytes. When
+// the stream is dropped, the bytes that it has read and not given go back to an input with a name
+// that is a stream or a TLS stream: its next read gets them. The bytes of a file are lost.
 template <class Input>
 async_generator<std::string> lines(Input&& from, std::size_t most = line_bytes_max) {
   return detail::lines<Input>(std::forward<Input>(from), most);

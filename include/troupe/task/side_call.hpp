@@ -196,6 +196,8 @@ class side_call : public async_call {
     at_.store(state::ended, std::memory_order_relaxed);   // order: relaxed  it is the user's
   }
 
+  // It has given a value that its user has not taken, because the user's wait was given up.
+  bool keeps_value() const noexcept { return given != nullptr && seen() == state::given; }
   // It is pending, and its user does something else meanwhile.
   void hold() noexcept;
 

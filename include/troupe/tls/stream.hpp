@@ -22,6 +22,7 @@ namespace troupe {
 namespace tls {
 
 class connection;
+class read_ahead;
 struct wire_of;
 using connection_ptr = std::shared_ptr<connection>;
 
@@ -51,13 +52,15 @@ class shutdown_call {
 class read_call {
  public:
   using result = std::size_t;
-  read_call(connection_ptr on, std::span<std::byte> to, bool whole) noexcept
-      : on_(std::move(on)), to_(to), whole_(whole) {}
+  // behind: the number of bytes that were put back and belong to an earlier reader (read_ahead).
+  read_call(connection_ptr on, std::span<std::byte> to, bool whole, std::size_t behind = 0) noexcept
+      : on_(std::move(on)), to_(to), behind_(behind), whole_(whole) {}
   task<std::size_t> start(tasks::limits within) &&;
 
  private:
   connection_ptr on_;
   std::span<std::byte> to_;
+  std::size_t behind_;
   bool whole_;
 };
 
@@ -108,6 +111,9 @@ class write_call {
 //     }
 class tls_stream {
  public:
+  // For streams::lines and its like, which give back the bytes that they read ahead.
+  using read_ahead = tls::read_ahead;
+
   tls_stream() noexcept {}  // not open
 
   // Make a TLS stream over a stream, which then belongs to it; or over two, one to read from and
@@ -192,6 +198,7 @@ class tls_stream {
 
  private:
   friend tls::wire_of;
+  friend tls::read_ahead;
   explicit tls_stream(tls::connection_ptr made) noexcept : connection_(std::move(made)) {}
   static std::string_view as_text(std::span<const std::byte> bytes) noexcept {
     return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
@@ -213,5 +220,32 @@ class tls_stream {
   };
   owned connection_;
 };
+
+namespace tls {
+
+// As io::read_ahead, of a TLS stream: the bytes lie in its connection. For the library's own use.
+class read_ahead {
+ public:
+  read_ahead() = default;
+  read_ahead(const read_ahead&) = delete;
+  read_ahead& operator=(const read_ahead&) = delete;
+
+  // The read of a reader that was dropped holds the connection until it has ended.
+  static bool must_wait(const tls_stream& from) noexcept;
+  tasks::limited_task<read_call> read(tls_stream& from, std::span<char> to) {
+    return tasks::limited_task<read_call>(std::in_place, from.on(), std::as_writable_bytes(to),
+                                          false, held_);
+  }
+  void see(const tls_stream& from) { on_ = from.on(); }
+  void hold(std::string_view bytes);
+  void take() noexcept;
+  void give_back(std::string_view bytes) noexcept;
+
+ private:
+  connection_ptr on_;  // null before the first read
+  std::size_t held_ = 0;
+};
+
+}  // namespace tls
 
 }  // namespace troupe

@@ -6,13 +6,19 @@
 #include <utility>
 
 #include "io/buffers/buffer_pool.hpp"
+#include "troupe/io/read_ahead.hpp"
 
 namespace troupe::io {
+namespace {
+
+std::size_t behind(const operation& read) noexcept { return read.behind & ~read_ahead::is_ahead; }
+
+}  // namespace
 
 void kept_input::put_back(const operation& from) {
   const char* const data = reinterpret_cast<const char*>(from.data);
   if (from.what == action::read) {
-    bytes_.insert(0, data, from.done);
+    insert(behind(from), {data, from.done});
   } else if (from.what == action::accept) {
     connections_.push_front(from.result);
   } else {
@@ -25,8 +31,13 @@ void kept_input::put_back(const operation& from) {
   }
 }
 
+void kept_input::insert(std::size_t behind, std::string_view bytes) {
+  bytes_.insert(std::min(behind, bytes_.size()), bytes);
+}
+
 bool kept_input::give(operation& operation, buffer_pool& leases) noexcept {
-  if (operation.what == action::read) return !bytes_.empty() && give_bytes(operation, leases);
+  if (operation.what == action::read)
+    return bytes_.size() > behind(operation) && give_bytes(operation, leases);
   if (operation.what == action::accept) {
     if (connections_.empty()) return false;
     operation.result = take_connection();
@@ -53,9 +64,10 @@ bool kept_input::give_bytes(operation& operation, buffer_pool& leases) noexcept 
     }
     operation.bytes = buffer_pool::buffer_bytes;
   }
-  const std::size_t part = std::min(operation.bytes - operation.done, bytes_.size());
-  std::memcpy(operation.data + operation.done, bytes_.data(), part);
-  bytes_.erase(0, part);
+  const std::size_t first = behind(operation);
+  const std::size_t part = std::min(operation.bytes - operation.done, bytes_.size() - first);
+  std::memcpy(operation.data + operation.done, bytes_.data() + first, part);
+  bytes_.erase(first, part);
   operation.done += part;
   operation.result = static_cast<int>(std::min<std::size_t>(part, INT32_MAX));
   return !operation.whole || operation.done == operation.bytes;

@@ -21,6 +21,9 @@ class kept_input {
   // Takes what the operation was given, in front of what is here. Throws std::bad_alloc; then
   // nothing has changed.
   void put_back(const operation& from);
+  // Puts bytes of a stream behind the first `behind` ones. Throws std::bad_alloc.
+  void insert(std::size_t behind, std::string_view bytes);
+  void drop_first(std::size_t bytes) noexcept { bytes_.erase(0, bytes); }
   // Gives it to an operation. True: the operation is done by that.
   bool give(operation& operation, buffer_pool& leases) noexcept;
   bool empty() const noexcept {

@@ -53,6 +53,7 @@ slot& reactor::open(int fd, bool borrowed) {
   slot->fd = fd;
   slot->borrowed = borrowed;
   slot->registered = slot->duplicated = slot->hung_up = slot->rest_comes = slot->closing = false;
+  slot->reads_ahead = false;
   slot->reader_ends = slot->writer_ends = slot->watcher_ends = false;
   slot->can_read = slot->can_write = true;
   return *slot;

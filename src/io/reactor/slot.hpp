@@ -77,7 +77,8 @@ struct alignas(64) slot {
   bool rest_comes : 1 = false;
   // closed; becomes free when the operations in the kernel have completed
   bool closing : 1 = false;
-  bool hung_up : 1 = false;  // the peer has closed, or the socket has an error: no edge follows
+  bool hung_up : 1 = false;      // the peer has closed, or the socket has an error: no edge follows
+  bool reads_ahead : 1 = false;  // a read of a read_ahead was begun, and not destroyed
 };
 static_assert(sizeof(slot) == 64);
 

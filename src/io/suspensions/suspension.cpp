@@ -17,6 +17,7 @@
 #include "io/kernel/peer.hpp"
 #include "io/reactor/reactor.hpp"
 #include "troupe/io/error.hpp"
+#include "troupe/io/read_ahead.hpp"
 #include "troupe/memory/block_pool.hpp"
 #include "troupe/observe/trace.hpp"
 
@@ -40,6 +41,16 @@ void trace_write(const descriptor& descriptor, std::int32_t sent) noexcept {
                   static_cast<std::uint64_t>(static_cast<std::int64_t>(sent)));
 }
 
+bool is_read_ahead(const operation& operation) noexcept {
+  return operation.what == action::read && (operation.behind & read_ahead::is_ahead) != 0;
+}
+// What it was given has gone to its reader, or back to the slot.
+void end_read_ahead(const operation& operation) noexcept {
+  if (!is_read_ahead(operation) || operation.at == nullptr) return;
+  const std::lock_guard lock(operation.at->mutex);
+  operation.at->reads_ahead = false;
+}
+
 }  // namespace
 
 void begin_wait(operation_suspension*& made, action what) {
@@ -50,10 +61,12 @@ void begin_wait(limited_suspension*& made, action what) {
 }
 
 void end_wait(operation_suspension* one) noexcept {
+  end_read_ahead(*one);
   std::destroy_at(one);
   memory::deallocate(one, sizeof(operation_suspension));
 }
 void end_wait(limited_suspension* one) noexcept {
+  end_read_ahead(*one);
   std::destroy_at(one);
   memory::deallocate(one, sizeof(limited_suspension));
 }
@@ -96,6 +109,10 @@ bool operation_suspension::suspend(tasks::coroutine& awaiting, descriptor& on) {
   }
   at = &on.bind(*call.at->io);
   generation_ = at->generation;
+  if (is_read_ahead(*this)) {
+    const std::lock_guard lock(at->mutex);
+    at->reads_ahead = true;
+  }
   // write_at_once() has tried it, with this result
   if (what == action::write && result < 0) return false;
   excused = weak;

@@ -52,7 +52,9 @@ inline constexpr std::int64_t own_position = -1;
 // The operation and its buffer must not move until it has completed. It completes once, with the
 // system's result or with -ECANCELED.
 struct operation {
-  operation(action does, bool is_awaited) noexcept : what(does), awaited(is_awaited) {}
+  operation(action does, bool is_awaited) noexcept : what(does), awaited(is_awaited) {
+    if (does == action::read) behind = 0;
+  }
   operation(const operation&) = delete;
   operation& operator=(const operation&) = delete;
 
@@ -65,6 +67,9 @@ struct operation {
   union {
     sockaddr* address = nullptr;  // for sockets
     std::int64_t offset;          // for files
+    // for reads of streams: the number of bytes that were put back and belong to an earlier reader
+    // (read_ahead.hpp); this operation reads behind them
+    std::size_t behind;
   };
   union {
     socklen_t address_bytes = 0;  // the capacity, then the bytes that were filled
