@@ -1,5 +1,5 @@
 // operation_counts: how many operations of each kind a runtime has carried out, while it is
-// observed. Counts are exact. Times, from the start of an operation to its end, are those of
+// observed. Counts are exact. Times, from the start of an operation to its end, are taken of
 // samples.
 #pragma once
 

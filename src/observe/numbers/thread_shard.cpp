@@ -20,8 +20,8 @@ std::mutex& taken_mutex() {
 
 constinit thread_local std::size_t thread_shard::number = 0;
 
-// At the thread's end its shard is free for another one. What the thread counts later goes to the
-// shared one.
+// At the thread's end its shard is free for another thread. What the thread counts later goes to
+// the shared shard.
 struct thread_shard::leaving {
   bool has_one = false;
   ~leaving() {

@@ -1,9 +1,8 @@
 // thread_shard: which part of a number that many threads change is the calling thread's own.
 //
 // Threads: any. Invariants
-//   T1  no two threads that live have the same shard of their own. A thread that gets the shard of
-//       one that has ended gets it under the mutex under which that one has left it, so it sees all
-//       that was counted there.
+//   T1  no two threads that live have the same shard of their own. A thread leaves its shard, and
+//       the next one takes it, under the same mutex: the next one sees all that was counted there.
 #pragma once
 
 #include <array>
@@ -52,7 +51,7 @@ class sharded {
     const std::size_t here = thread_shard::here();
     if (here == thread_shard::shared) [[unlikely]]
       return nullptr;
-    // order: relaxed  the thread's own, or that of one that has ended (T1)
+    // order: relaxed  the thread's own, perhaps made by a thread that has ended (T1)
     T* const known = own_[here].load(std::memory_order_relaxed);
     return known != nullptr ? known : make(here);
   }

@@ -113,8 +113,8 @@ void counted_request::begin(request_counts& counts, const router::route* route,
   if (is_counted()) [[unlikely]]
     end();
   is_counted_ = true;
-  if (of_ != &counts) [[unlikely]] {
-    of_ = &counts;
+  if (counts_ != &counts) [[unlikely]] {
+    counts_ = &counts;
     last_ = nullptr;
   }
   route_ = route;
@@ -135,7 +135,7 @@ void counted_request::end() noexcept {
   is_counted_ = false;
   const std::int64_t ended_ns = answered_ns_ == 0 ? base::now_ns() : answered_ns_;
   const double seconds = static_cast<double>(ended_ns - began_ns_) * seconds_per_ns;
-  of_->end(route_, by_, status_, seconds, last_);
+  counts_->end(route_, by_, status_, seconds, last_);
 }
 
 }  // namespace troupe::http

@@ -36,7 +36,7 @@ class request_counts {
   ~request_counts();
 
   void begin() noexcept;
-  // `last`: the series of the connection's last request, or null; then that of this one.
+  // `last`: the series of the connection's last request, or null; it becomes this request's.
   void end(const router::route* route, method by, int status, double seconds,
            request_series*& last) noexcept;
 
@@ -93,8 +93,8 @@ class counted_request {
 
  private:
   bool is_counted_ = false;
-  request_counts* of_ = nullptr;
-  request_series* last_ = nullptr;  // of these counts
+  request_counts* counts_ = nullptr;
+  request_series* last_ = nullptr;  // in `counts_`
   const router::route* route_ = nullptr;
   method by_ = method::other;
   int status_ = 0;
