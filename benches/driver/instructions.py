@@ -53,7 +53,7 @@ OPERATIONS = (
     Operation("fib", *FIB, fib_calls(FIB[1]) - fib_calls(FIB[0])),
     Operation("http1_plaintext", 20, 100, 80 * 64, MOST_BY_CLOCK),
     Operation("http1_pipelined", 2, 7, 5 * 64 * 16, MOST_BY_CLOCK),
-    Operation("http2_plaintext", 2, 7, 5 * 64 * 16, MOST_BY_CLOCK, without="libnghttp2"),
+    Operation("http2_plaintext", 2, 7, 5 * 64 * 16, MOST_BY_CLOCK, "libnghttp2"),
 )
 
 

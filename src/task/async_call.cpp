@@ -60,23 +60,29 @@ TROUPE_INLINE const char* resume_after(suspension& over) noexcept {
 }  // namespace
 
 const char* suspension::arrive(suspension& self, sched::message_act act) noexcept {
-  if (act == sched::message_act::handle) {
+  if (act == sched::message_act::handle) [[likely]] {
     async_call& call = *self.waiter->call;
     if (call.at->is_aside) [[unlikely]]
       return side_call::run_for_user(self, call, &resume_after);
     return resume_after(self);
   }
-  if (act == sched::message_act::discard) {
-    if (side_call::end_discarded(self)) return nullptr;
-    // order: release  the last touch of a wait that the actor's end then takes; pairs with the
-    // acquire below
-    self.reclaimable.store(true, std::memory_order_release);
-  } else if (act == sched::message_act::reclaim) {
-    // order: acquire  the thread that ended the wait is done with it; pairs with the release above
-    for (int spin = 0; !self.reclaimable.load(std::memory_order_acquire); ++spin)
-      base::std_atomics::wait_a_little(spin);
-    self.end();
-  }
+  // Apart, so that no registers are saved for it above.
+  const auto end_without_turn =
+      [](suspension & over, sched::message_act how) __attribute__((noinline)) {
+    if (how == sched::message_act::discard) {
+      if (side_call::end_discarded(over)) return;
+      // order: release  the last touch of a wait that the actor's end then takes; pairs with the
+      // acquire below
+      over.reclaimable.store(true, std::memory_order_release);
+    } else if (how == sched::message_act::reclaim) {
+      // order: acquire  the thread that ended the wait is done with it; pairs with the release
+      // above
+      for (int spin = 0; !over.reclaimable.load(std::memory_order_acquire); ++spin)
+        base::std_atomics::wait_a_little(spin);
+      over.end();
+    }
+  };
+  end_without_turn(self, act);
   return nullptr;
 }
 

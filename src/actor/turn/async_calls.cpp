@@ -74,6 +74,13 @@ void run(tasks::running_state& state, tasks::async_call& async_call, Part part) 
   tasks::running_here().running_call = nullptr;
 }
 
+// The call's loop, in a runtime that is traced.
+TROUPE_NOINLINE void run_again_traced(tasks::async_call& async_call) noexcept {
+  trace_part(async_call, observe::event::handle_begin);
+  run(tasks::running_here(), async_call, [&] { async_call.loop(); });
+  trace_part(async_call, observe::event::handle_end);
+}
+
 // Runs the call's loop until the call waits again. True when the call has ended.
 TROUPE_INLINE bool run_again(tasks::async_call& async_call) noexcept {
   tasks::running_state& state = tasks::running_here();
@@ -83,12 +90,14 @@ TROUPE_INLINE bool run_again(tasks::async_call& async_call) noexcept {
     async_call.cancelled = true;
   // order: relaxed  for running_handlers, a snapshot
   state.method.store(async_call.call.act, std::memory_order_relaxed);
-  const bool traced = observe::tracing();
-  if (traced) [[unlikely]]
-    trace_part(async_call, observe::event::handle_begin);
-  run(state, async_call, [&] { async_call.loop(); });
-  if (traced) [[unlikely]]
-    trace_part(async_call, observe::event::handle_end);
+  if (observe::tracing()) [[unlikely]] {
+    run_again_traced(async_call);
+    return async_call.done;
+  }
+  // A trace that begins meanwhile knows nothing of this part.
+  state.running_call = &async_call;
+  async_call.loop();
+  tasks::running_here().running_call = nullptr;
   return async_call.done;
 }
 
@@ -334,10 +343,16 @@ void link_to_answer(tasks::ask_link& link) noexcept {
 
 }  // namespace
 
-void link_main_lane(tasks::ask_link& link, const cell& callee) noexcept {
+namespace {
+TROUPE_INLINE void set_main_lane(tasks::ask_link& link, const cell& callee) noexcept {
   // order: relaxed  no other thread knows the ask yet
   if (callee.lives_on() == actor_system::main_executor)
     link.main_lane.store(actor_system::of(callee).main_lane, std::memory_order_relaxed);
+}
+}  // namespace
+
+void link_main_lane(tasks::ask_link& link, const cell& callee) noexcept {
+  set_main_lane(link, callee);
 }
 
 void link_ask(tasks::ask_link& link, const cell& callee, message::handler method) noexcept {
@@ -345,7 +360,7 @@ void link_ask(tasks::ask_link& link, const cell& callee, message::handler method
   link.method = method;
   link.asked = &callee;
   const bool callee_active = mailbox(const_cast<cell&>(callee).word).read() != mailbox::inactive;
-  link_main_lane(link, callee);
+  set_main_lane(link, callee);
   tasks::call_context* within = tasks::running_here().context;
   if (within == nullptr && asking != nullptr) within = asking->context;
   if (within != nullptr) [[unlikely]] {

@@ -462,13 +462,17 @@ TROUPE_INLINE void end_on_fast_path(tasks::running_state& state, actor_system& s
 
 // The turn of a suspended actor for which one urgent message came, when nothing else takes the turn
 // off the fast path.
-TROUPE_NOINLINE sched::after_turn go_on(tasks::running_state& state, activation& active) noexcept {
+template <bool Counted>
+TROUPE_NOINLINE sched::after_turn go_on(activation& active) noexcept {
+  tasks::running_state& state = tasks::running_here();
   state.active = &active;
   // order: relaxed (both)  for running_handlers, a snapshot; the thread's own
   state.actor.store(active.actor, std::memory_order_relaxed);
   message& mail = active.pop_urgent();
   state.running_call = active.suspended;  // a branch of this call may resume
-  handle_urgent(state, counts_in_turn(state, actor_system::of(*active.actor)), active, mail);
+  thread_counts* counts = nullptr;
+  if constexpr (Counted) counts = counts_in_turn(state, actor_system::of(*active.actor));
+  handle_urgent(state, counts, active, mail);
   state.running_call = nullptr;  // a resumed branch does not reset this itself
   // order: relaxed  as above
   if (is_suspended(state, active) && !state.unusual.load(std::memory_order_relaxed)) {
@@ -568,10 +572,11 @@ TROUPE_INLINE sched::after_turn leave_fast_path(tasks::running_state& state, act
 }
 
 // A turn that does not begin on the fast path, but for the resumption of a call.
+template <bool Counted>
 TROUPE_INLINE sched::after_turn run_slowly(tasks::running_state& state, activation& active,
                                            bool fast_path) noexcept {
   const bool goes_on = fast_path && active.marks == (activation::waits | activation::has_urgent);
-  return goes_on ? go_on(state, active) : run_on(state, active, 0, false);
+  return goes_on ? go_on<Counted>(active) : run_on(state, active, 0, false);
 }
 
 // These two in a runtime whose turns a flight recorder keeps. Until the scheduler disposes of the
@@ -587,18 +592,21 @@ TROUPE_NOINLINE sched::after_turn leave_fast_path_recorded(tasks::running_state&
   record_turn(state, active, before, after);
   return after;
 }
+template <bool Counted>
 TROUPE_NOINLINE sched::after_turn run_slowly_recorded(tasks::running_state& state,
                                                       activation& active, bool fast_path) noexcept {
   state.method.store(nullptr, std::memory_order_relaxed);  // order: relaxed  the thread's own
   const std::int64_t before = state.own[tasks::counted::messages];
-  const sched::after_turn after = run_slowly(state, active, fast_path);
+  const sched::after_turn after = run_slowly<Counted>(state, active, fast_path);
   record_turn(state, active, before, after);
   return after;
 }
 
+// Apart from `run`, which therefore needs no registers of its own, and saves none for a turn that
+// resumes a call.
 template <bool Counted, bool Recorded>
-TROUPE_INLINE sched::after_turn run_fast_path(tasks::running_state& state, activation& active,
-                                              unsigned flags) noexcept {
+TROUPE_NOINLINE sched::after_turn run_fast_path(activation& active, unsigned flags) noexcept {
+  tasks::running_state& state = tasks::running_here();
   cell& actor = *active.actor;
   state.active = &active;
   // order: relaxed  for running_handlers, a snapshot
@@ -633,12 +641,12 @@ sched::after_turn run(sched::runnable& item) {
   const bool fast_path = takes_fast_path(state, flags, actor_system::of(*active.actor));
   if ((active.marks & ~activation::told_unreferenced) != 0 || !fast_path) [[unlikely]] {
     if constexpr (Recorded) {
-      return run_slowly_recorded(state, active, fast_path);
+      return run_slowly_recorded<Counted>(state, active, fast_path);
     } else {
-      return run_slowly(state, active, fast_path);
+      return run_slowly<Counted>(state, active, fast_path);
     }
   }
-  return run_fast_path<Counted, Recorded>(state, active, flags);
+  return run_fast_path<Counted, Recorded>(active, flags);
 }
 
 bool deactivate(sched::runnable& item) {
