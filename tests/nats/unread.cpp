@@ -130,6 +130,44 @@ TEST_P(nats_unread, a_reader_that_keeps_up_misses_nothing) {
       chosen);
 }
 
+// Its reader is told: no later message has the number of those that were lost.
+task<> lose_behind_end(connection bus) {
+  nats::subscribe_options chosen;
+  chosen.ends_after = messages;
+  auto ended = co_await bus.subscribe("a", chosen);
+  auto goes_on = co_await bus.subscribe("b");
+  for (std::size_t i = 0; i < messages; ++i)
+    co_await bus.publish("a", std::string(payload_bytes, 'x'));
+  co_await bus.flush();
+  EXPECT_TRUE(ended.has_ended());
+  for (std::size_t i = 0; i + 10 < messages; ++i)
+    co_await bus.publish("b", std::string(payload_bytes, 'x'));
+  co_await bus.flush();
+  task<tally> reads = read_all(ended);
+  const tally seen = co_await std::move(reads);
+  EXPECT_EQ(seen.read, 0u);
+  EXPECT_EQ(seen.missed, messages);
+  EXPECT_EQ(seen.ended, 1u);
+  const auto end = co_await ended.next();  // it was told once
+  EXPECT_FALSE(end);
+  task<tally> reads_on = read_all(goes_on);
+  const tally others = co_await std::move(reads_on);
+  EXPECT_EQ(others.read, messages - 10);
+}
+
+TEST_P(nats_unread, a_subscription_that_had_ended_says_that_it_lost_messages) {
+  nats_server server;
+  nats::options chosen;
+  chosen.unread = nats::unread_limit(limit, limit);
+  with(
+      server.url(),
+      [](connection bus) -> task<> {
+        task<> loses = lose_behind_end(std::move(bus));
+        co_await std::move(loses);
+      },
+      chosen);
+}
+
 TEST_P(nats_unread, limits_without_sense_are_refused) {
   EXPECT_THROW(nats::unread_limit(1000), option_error);
   EXPECT_THROW(nats::unread_limit(limit, 1000), option_error);

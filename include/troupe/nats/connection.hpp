@@ -52,7 +52,9 @@ class subscription {
 
   // Waits for the next one. Nothing at the end: after unsubscribe(), drain(), the close of the
   // connection, or the last of ends_after messages. Errors: failure::denied when the server refuses
-  // the subscription; the failure that has closed the connection for good.
+  // the subscription; the failure that has closed the connection for good; too_much_kept, once,
+  // when it had ended and then lost waiting messages, since it had the most of them
+  // (options::unread_bytes_max).
   task<std::optional<message>> next();
   // How many messages it had no room for.
   std::uint64_t missed() const noexcept;

@@ -158,6 +158,14 @@ task<> drain_one(handle_ptr by, subscription_ptr of) {
   by->is->end_subscription(of, {});
 }
 
+[[noreturn]] void throw_lost_behind_end(const subscription_state& subscription,
+                                        std::uint64_t lost) {
+  throw error(failure::too_much_kept,
+              "troupe: nats: too much waited to be read, and most of it in the subscription to " +
+                  subscription.subject + ", which had ended: its last " + std::to_string(lost) +
+                  " messages are lost: read faster, or allow more (options::unread_bytes_max)");
+}
+
 task<std::optional<message>> next_of(handle_ptr by, subscription_ptr subscription) {
   auto waits = subscription->arrived.receive();
   std::optional<message> got = co_await std::move(waits);
@@ -169,6 +177,9 @@ task<std::optional<message>> next_of(handle_ptr by, subscription_ptr subscriptio
   }
   by->is->leave(subscription);
   subscription->ended.check();
+  // order: relaxed  a sum; it publishes nothing
+  if (const auto lost = subscription->lost_behind_end.exchange(0, std::memory_order_relaxed))
+    throw_lost_behind_end(*subscription, lost);
   co_return std::nullopt;
 }
 

@@ -79,6 +79,11 @@ void subscription_state::give_way() {
   const std::shared_ptr<client> by = owner.lock();
   if (by == nullptr) return;
   by->note_missed(messages);
+  if (by->has_ended(*this)) {
+    // order: relaxed  a sum; it publishes nothing
+    lost_behind_end.fetch_add(messages, std::memory_order_relaxed);
+    return;
+  }
   if (!ends_when_largest) return;
   by->end_subscription(
       shared_from_this(),
