@@ -1,6 +1,8 @@
 """`troupe new`: each kind of project builds at once against the installed package and passes its test; bad names and full folders are refused.
 
-Usage: new.py plain|http|durable|cluster
+Usage: new.py plain|http|durable|cluster|ci
+
+ci  a plain project, whose ci.sh builds all presets, and whose settings of clang-tidy find nothing in it
 """
 
 import os
@@ -14,6 +16,7 @@ import tempfile
 
 KIND = sys.argv[1]
 SECONDS_MAX = 500  # a machine may have much else to do
+CLANG_TIDY = "clang-tidy-22"
 LAUNCHER, _, COMPILER = os.environ["TROUPE_CXX"].rpartition(" ")
 FOLDER = pathlib.Path(tempfile.mkdtemp(prefix="troupe_new"))
 PREFIX = FOLDER / "prefix"
@@ -102,6 +105,16 @@ def check_replay(project):
     check("the seed repeats it", again.returncode == 1 and value_of(again.stdout) == value_of(failed.stdout), (failed, again))
 
 
+def check_ci(project):
+    said = must(project / "ci.sh")
+    check("each preset passes", said.count("100% tests passed, 0 tests failed out of 1") == 3, said)
+    if not shutil.which(CLANG_TIDY):
+        print(f"new: partly skipped: needs {CLANG_TIDY}")
+        return
+    must(CLANG_TIDY, "--verify-config", cwd=project)
+    must(CLANG_TIDY, "--quiet", "-p", "build/debug", "--warnings-as-errors=*", *project.glob("*/*.cpp"), cwd=project)
+
+
 def check_ends_by_signal(program, *arguments):
     for number in signal.SIGTERM, signal.SIGINT:
         started = subprocess.Popen([program, *arguments], cwd=FOLDER, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
@@ -115,7 +128,7 @@ def check_ends_by_signal(program, *arguments):
 
 
 def check_program(program):
-    if KIND == "plain":
+    if KIND in ("plain", "ci"):
         bought = re.fullmatch(r"Ada bought (\d+), Bob (\d+)\n", must(program, "1000"))
         check("all items are bought", bought and int(bought[1]) + int(bought[2]) == 1000, bought)
     elif KIND == "durable":
@@ -135,13 +148,15 @@ def main():
         if KIND == "plain":
             check_refusals()
             check_texts()
-        said = must(TOOL, "new", "a-project", *([] if KIND == "plain" else [f"--{KIND}"]))
+        said = must(TOOL, "new", "a-project", *([] if KIND in ("plain", "ci") else [f"--{KIND}"]))
         check("it says how to build", "cd a-project && cmake --workflow --preset debug" in said, said)
         project = FOLDER / "a-project"
         check_project(project)
         check_program(project / "build/debug/a-project")
         if KIND == "plain":
             check_replay(project)
+        if KIND == "ci":
+            check_ci(project)
         print(f"new: {KIND} works")
     except AssertionError as wrong:
         print(f"new: {wrong}")
