@@ -95,11 +95,11 @@ class requested_end {
     const ending now_why = why_.load(std::memory_order_relaxed);
     return !may_continue(now_why) && now_why != ending::draining;
   }
-  // Ends what waits for the next request, and what is not `patient`.
+  // Ends a wait for the next request, unless it is patient.
   std::stop_token idle_token() const noexcept { return idle_.get_token(); }
-  // Ends what is under way.
+  // Ends an operation that is under way.
   std::stop_token busy_token() const noexcept { return busy_.get_token(); }
-  // Ends all that the connection awaits, without a reason.
+  // Ends each operation of the connection, without a reason.
   void stop() noexcept {
     idle_.request_stop();
     busy_.request_stop();
