@@ -18,9 +18,9 @@ inline constexpr std::int64_t never_ns = std::numeric_limits<std::int64_t>::max(
 
 class connection_clock {
  public:
-  // `in_line`: waits for the turn of its client to make a handshake. `handshake`: the TLS handshake.
-  // `fresh`: idle, before its first request. `streams`: busy, and a stream may be late: one
-  // of HTTP/2. `lingering`: it was answered, and its client may still send.
+  // `in_line`: waits for its turn to make a handshake. `handshake`: the TLS handshake.
+  // `fresh`: idle, before its first request. `streams`: busy, and an HTTP/2 stream
+  // may be late. `lingering`: it was answered, and its client may still send.
   enum class phase : std::uint8_t {
     in_line,
     handshake,
