@@ -7,6 +7,7 @@
 #include <cstring>
 #include <new>
 
+#include "base/invariant.hpp"
 #include "io/suspensions/at_once.hpp"
 #include "troupe/base/error.hpp"
 
@@ -195,7 +196,8 @@ void connection::say_last(std::string_view chunk) noexcept {
       const int result = SSL_write_ex(ssl_.get(), chunk.data(), chunk.size(), &written);
       if (after(result, "write") != step::done) return;
     }
-    if (say_goodbye() == step::failed) return;
+    if (say_goodbye() == step::failed || !take_lock(lock_kind::writer)) return;
+    const held_lock sends(*this, lock_kind::writer, held_lock::taken{});
     io::at_once::write_last(out(), outgoing());
   } catch (const std::bad_alloc&) {  // the peer sees the end of the stream
   }
@@ -321,6 +323,7 @@ void connection::rest() noexcept {
 
 void connection::arrived(std::size_t bytes) {
   std::lock_guard lock(mutex_);
+  TROUPE_INVARIANT(reader_.is_held() && input_begin_ == input_end_, "T2");
   const std::size_t room = large_.has_block() ? block_bytes : small_bytes;
   last_input_ = bytes == 0 ? arrival::end : bytes == room ? arrival::full : arrival::partial;
   input_begin_ = 0;
@@ -341,6 +344,7 @@ void connection::count_handshake(std::size_t bytes) {
 std::string_view connection::outgoing() {
   if (!flying_.empty()) return flying_.rest();
   std::lock_guard lock(mutex_);
+  TROUPE_INVARIANT(writing_, "T3");
   flying_.release();
   flying_.swap(pending_);
   return flying_.rest();
@@ -404,6 +408,7 @@ const BIO_METHOD* connection::bio_method() {
 
 int connection::bio_read(BIO* bio, char* to, std::size_t room, std::size_t* count) noexcept {
   auto& self = *static_cast<connection*>(BIO_get_data(bio));
+  TROUPE_INVARIANT(self.is_inside_, "T1");
   BIO_clear_retry_flags(bio);
   *count = std::min(room, self.input_end_ - self.input_begin_);
   if (*count == 0) {
@@ -418,6 +423,7 @@ int connection::bio_read(BIO* bio, char* to, std::size_t room, std::size_t* coun
 int connection::bio_write(BIO* bio, const char* from, std::size_t count,
                           std::size_t* written) noexcept {
   auto& self = *static_cast<connection*>(BIO_get_data(bio));
+  TROUPE_INVARIANT(self.is_inside_, "T1");
   BIO_clear_retry_flags(bio);
   *written = count;
   try {

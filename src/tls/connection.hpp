@@ -198,9 +198,16 @@ class connection {
 
   // Held around calls of OpenSSL.
   struct inside {
-    explicit inside(connection& entered) : lock(entered.mutex_), random(entered.random_) {}
+    explicit inside(connection& target)
+        : lock(target.mutex_), random(target.random_), entered(target) {
+      entered.is_inside_ = true;
+    }
+    inside(const inside&) = delete;
+    inside& operator=(const inside&) = delete;
+    ~inside() { entered.is_inside_ = false; }
     const std::lock_guard<std::mutex> lock;
     const randomness::use random;
+    connection& entered;
   };
 
   void verify_host();
@@ -228,7 +235,8 @@ class connection {
   std::optional<event> news_;  // news of the reader, for a writer that waits for it
   connection_progress progress_;
   reader_lock reader_;
-  bool writing_ = false;  // the writer lock is held
+  bool writing_ = false;    // the writer lock is held
+  bool is_inside_ = false;  // OpenSSL is being called, under the mutex
   bool memory_failed_ = false;
   // set in write(): no bytes are to be sent before those that OpenSSL writes
   bool sends_at_once_ = false;
