@@ -5,6 +5,7 @@
 #include <exception>
 #include <utility>
 
+#include "base/invariant.hpp"
 #include "http/server/connection.hpp"
 #include "troupe/base/error.hpp"
 #include "troupe/io/error.hpp"
@@ -70,6 +71,7 @@ exchange* conversation::find(std::int32_t stream) noexcept {
 
 void conversation::exchange_done(std::int32_t stream) {
   const exchange* request = find(stream);
+  TROUPE_INVARIANT(request == nullptr || request->is_done(), "C3");
   if (request != nullptr && (request->is_closed() || broken_)) exchanges_.erase(stream);
   if (exchanges_.empty()) all_done_.set();
   if (!broken_ && oldest_kept_back() != nullptr) {  // it may be the oldest now
@@ -209,6 +211,7 @@ task<> conversation::take(task_scope& branches, std::string_view bytes) {
     if (!request->begin()) {
       branches.spawn(request->serve());
     } else if (request->is_closed()) {
+      TROUPE_INVARIANT(request->is_done(), "C3");
       exchanges_.erase(ready_[i]);
     } else if (request->kept_bytes() > base::account::lease_bytes) {
       keep_to_budget();  // a hundred requests may have come at once
@@ -315,6 +318,7 @@ bool conversation::fill(std::size_t most) {
 task<> conversation::write_pending() {
   try {
     while (fill(write_bytes)) {
+      TROUPE_INVARIANT(writes_.is_under_way(), "C1");
       watch_time();
       note_written(co_await on_->write_wire(out_.view().substr(out_at_)));
     }

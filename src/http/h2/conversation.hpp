@@ -5,7 +5,7 @@
 // that waits is a child, too. So all of this runs one at a time, without a lock.
 // Invariants
 //   C1  at most one of the reader and the writer writes, between begin() and end() of `writes_`.
-//   C2  no function of the session is called within one of its events, but reset().
+//   C2  neither receive() nor send() of the session is called within one of its events.
 //   C3  an exchange is destroyed when its handler has ended and its stream no longer exists.
 //
 // Threads: the connection's task and its children.

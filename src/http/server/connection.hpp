@@ -162,6 +162,8 @@ class connection : public transport, protected handling {
   connection_clock clock_;
   // By base::now_ns(), if the request is counted, and nothing was awaited since; otherwise 0.
   std::int64_t answered_ns_ = 0;
+  // A gone_watch waits for the end of the client, in the reactor.
+  bool is_watched() const noexcept { return watch_ != nullptr && watch_->is_armed(); }
 
  private:
   friend struct server_state;

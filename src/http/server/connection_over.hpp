@@ -11,6 +11,7 @@
 #include <string>
 #include <utility>
 
+#include "base/invariant.hpp"
 #include "http/h1/send_order.hpp"
 #include "http/h2/conversation.hpp"
 #include "http/secure/secret_stream.hpp"
@@ -96,6 +97,7 @@ class connection_over final : public connection {
         if (goes_on) continue;
       }
       std::string_view left = out_.view();
+      TROUPE_INVARIANT(left.empty() || !health_.is_cut_off(), "wire_health.H1");
       if constexpr (std::derived_from<Stream, troupe::stream>) {
         if (!left.empty() && !requested_.ends_writing())
           left.remove_prefix(io::at_once::write(stream_, left));
@@ -242,6 +244,7 @@ class connection_over final : public connection {
   task<> send(std::string_view bytes) override {
     check_whole();
     for (bool in_part = false; !bytes.empty(); in_part = true) {
+      TROUPE_INVARIANT(!health_.is_cut_off(), "wire_health.H1");
       clock_.begin_wait(phase::busy, server_->options.write_time, now().count());
       std::size_t sent = 0;
       try {
@@ -325,6 +328,7 @@ class connection_over final : public connection {
   // serve that.
   bool park(std::int64_t since_ns) {
     if (!is_between() || closing_.is_near()) return false;
+    TROUPE_INVARIANT(!is_watched(), "gone_watch.W2");
     if constexpr (is_secure) {
       if (!stream_.rest()) return false;
     }

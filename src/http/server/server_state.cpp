@@ -11,6 +11,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/invariant.hpp"
 #include "http/behind_proxy/proxy_header.hpp"
 #include "http/fields/field_line.hpp"
 #include "http/server/connection.hpp"
@@ -175,11 +176,13 @@ void server_state::leave(connection& live) noexcept {
 }
 
 void server_state::link(connection& live) noexcept {
+  TROUPE_INVARIANT(live.fd_ < 0, "K1");
   live_.push_front(live);
   live.fd_ = live.wire().fd();
 }
 
 void server_state::unlink(connection& live) noexcept {
+  TROUPE_INVARIANT(live.fd_ >= 0 && live_.contains(live), "K1");
   live_.remove(live);
   live.fd_ = -1;
 }
@@ -542,6 +545,7 @@ bool server_state::take_from_list(parked_queue& reported, parked_queue& taken) n
   const auto held = lock();
   for (std::size_t i = 0; i < parked_list::piece_max && !reported.empty(); ++i) {
     parked& resting = *reported.pop();
+    TROUPE_INVARIANT(parked_.contains(resting), "K2");
     parked_.remove(resting);
     taken.push(resting);
   }

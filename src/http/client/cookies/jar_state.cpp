@@ -71,6 +71,11 @@ bool has_expired(const kept_cookie& cookie, jar_state::time_point at) noexcept {
   return cookie.expires && *cookie.expires <= at;
 }
 
+// Whether one replaces the other, in the list of their domain (J1).
+bool is_same(const kept_cookie& old, const kept_cookie& cookie) noexcept {
+  return old.name == cookie.name && old.path == cookie.path && old.host_only == cookie.host_only;
+}
+
 // Takes the first label off "a.b.c"; "" behind the last one.
 std::string_view parent_of(std::string_view domain) noexcept {
   const std::size_t dot = domain.find('.');
@@ -153,6 +158,11 @@ bool jar_state::add(kept_cookie cookie, time_point at) {
   return put(std::move(cookie), at);
 }
 
+std::size_t jar_state::count_same(const entries& list, const entry& cookie) noexcept {
+  return static_cast<std::size_t>(std::ranges::count_if(
+      list, [&cookie](const entry& other) { return is_same(other, cookie); }));
+}
+
 bool jar_state::put(kept_cookie&& cookie, time_point at) {
   const time_point latest(limits.age.after(at.time_since_epoch()));
   if (cookie.expires) cookie.expires = std::min<time_point>(*cookie.expires, latest);
@@ -160,8 +170,7 @@ bool jar_state::put(kept_cookie&& cookie, time_point at) {
   if (list != by_domain_.end()) {
     for (std::size_t i = 0; i < list->second.size(); ++i) {
       entry& old = list->second[i];
-      if (old.name != cookie.name || old.path != cookie.path || old.host_only != cookie.host_only)
-        continue;
+      if (!is_same(old, cookie)) continue;
       if (has_expired(cookie, at)) {
         erase(cookie.domain, i);
         return true;
@@ -179,6 +188,7 @@ bool jar_state::put(kept_cookie&& cookie, time_point at) {
   entries& list_of_domain = by_domain_[added.domain];
   list_of_domain.push_back(std::move(added));
   ++count_;
+  TROUPE_INVARIANT(count_same(list_of_domain, list_of_domain.back()) == 1, "J1");
   TROUPE_INVARIANT(count_ <= limits.cookies && list_of_domain.size() <= limits.per_domain, "J2");
   return true;
 }

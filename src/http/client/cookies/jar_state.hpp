@@ -45,6 +45,7 @@ class jar_state {
   // May a server at that host, or a saved text, own a cookie for this domain?
   bool may_own(const std::string& host, std::string& domain) const;
   bool hides_secure(const std::string& name, const std::string& domain, std::string_view path);
+  static std::size_t count_same(const entries& list, const entry& cookie) noexcept;
   bool put(kept_cookie&& cookie, time_point at);
   void make_room(const std::string& domain, time_point at);
   void erase(const std::string& domain, std::size_t index);

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "base/invariant.hpp"
 #include "base/text/release.hpp"
 #include "http/client/exchange.hpp"
 #include "troupe/base/error.hpp"
@@ -103,6 +104,7 @@ void stream_connection::on_end(std::int32_t stream, h2::head_block&& trailer) {
 }
 
 void stream_connection::on_closed(std::int32_t stream, h2::stream_end how, std::uint32_t why) {
+  TROUPE_INVARIANT(places_ != 0 && places_ >= streams_.size(), "S3");
   --places_;
   freed_ = true;
   const auto at = streams_.find(stream);
@@ -330,6 +332,7 @@ task<bool> stream_connection::catch_up(tasks::limits within) {
 }
 
 void stream_connection::start(std::shared_ptr<client_core> core) {
+  TROUPE_INVARIANT(wire_ != nullptr, "S2");
   static_cast<void>(spawn(drive(std::move(core))));
 }
 
@@ -483,6 +486,8 @@ void stream_connection::fail_all() {
 bool stream_connection::retire(wire_ptr& wire, bool& is_good) {
   const std::lock_guard lock(mutex_);
   if (!stage_.is_over() && places_ > 0) return false;
+  TROUPE_INVARIANT(wire_ != nullptr, "S2");
+  TROUPE_INVARIANT(streams_.empty(), "S3");
   is_good = stage_.takes_requests() && session_.takes_requests();
   stage_.end();
   wire = std::move(wire_);

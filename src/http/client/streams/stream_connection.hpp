@@ -4,15 +4,14 @@
 // connection in wire_pool, where it waits without a task, as other kept connections do. The driver
 // makes a connection of a kept one again.
 // Invariants
-//   S1  the session and the streams are used under the mutex.
 //   S2  the wire belongs to the driver, from start() until retire().
 //   S3  `places_` counts the places that are reserved and the streams that the session has; a
 //       connection is parked only when it has none.
 // Rejected: to let a caller that waits read for all others. It may be cancelled in the middle of a
 // write, which holds frames of others.
 //
-// Threads: any, but where the driver is named. Order of mutexes: that of stream_pool, then this
-// one.
+// Threads: any, but where the driver is named. The session and the streams are used under the
+// mutex. Order of mutexes: the pool's, then this one.
 #pragma once
 
 #include <atomic>

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "base/invariant.hpp"
 #include "http/client/exchange.hpp"
 #include "troupe/task/call_context.hpp"
 
@@ -71,6 +72,7 @@ bool stream_pool::give(origin_state& state, const std::string& origin, stream_tu
 void stream_pool::serve(origin_state& state, const std::string& origin, events& ready) {
   while (!state.waiting.empty()) {
     waiter& first = *state.waiting.front();
+    TROUPE_INVARIANT(first.is_listed, "P2");
     if (!give(state, origin, first.turn)) return;
     first.is_listed = false;
     ready.push_back(first.ready);
@@ -98,6 +100,7 @@ void stream_pool::end_connecting(stream_turn& turn, std::shared_ptr<stream_conne
   {
     const std::lock_guard lock(mutex_);
     origin_state& state = state_of(turn.origin_);
+    TROUPE_INVARIANT(!turn.connects_ || state.connecting, "P1");
     if (std::exchange(turn.connects_, false)) state.connecting = false;
     if (connection != nullptr) {
       for (const auto& other : state.open)
@@ -150,7 +153,9 @@ class stream_pool::withdrawal {
   withdrawal& operator=(const withdrawal&) = delete;
   ~withdrawal() {
     const std::lock_guard lock(by_.mutex_);
-    if (std::exchange(waiter_.is_listed, false)) std::erase(by_.all_[origin_].waiting, &waiter_);
+    if (!std::exchange(waiter_.is_listed, false)) return;
+    [[maybe_unused]] const auto erased = std::erase(by_.all_[origin_].waiting, &waiter_);
+    TROUPE_INVARIANT(erased == 1, "P2");
   }
 
  private:

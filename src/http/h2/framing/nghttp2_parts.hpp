@@ -17,6 +17,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "base/invariant.hpp"
 #include "http/h1/output.hpp"
 #include "http/h2/framing/code.hpp"
 #include "http/h2/framing/frame_watch.hpp"
@@ -76,6 +77,21 @@ inline std::unique_ptr<nghttp2_option, nghttp2_deleted> common_options() {
 // holds up its own stream only.
 inline constexpr std::int32_t connection_window = 16 * 1024 * 1024;
 
+// receive() or send() of a session is under way: its events may call neither.
+class call_under_way {
+ public:
+  explicit call_under_way(bool& of_session) noexcept : of_session_(of_session) {
+    TROUPE_INVARIANT(!of_session, "conversation.C2");
+    of_session_ = true;
+  }
+  call_under_way(const call_under_way&) = delete;
+  call_under_way& operator=(const call_under_way&) = delete;
+  ~call_under_way() { of_session_ = false; }
+
+ private:
+  bool& of_session_;
+};
+
 // A session over nghttp2: what both sides share. `Interface`: session or client_session. `Self`:
 // the class of that side, which has on_frame(), on_sent(), on_close() and has_trailer_behind().
 template <class Self, class Interface>
@@ -89,6 +105,7 @@ class nghttp2_session_of : public Interface {
     now_ns_ = now_ns;
     if (broken_ != excess::none) return;
     const std::size_t may = watch_.look(bytes, now_ns);
+    const call_under_way here(in_call_);
     const ssize_t taken = nghttp2_session_mem_recv(
         session_, reinterpret_cast<const std::uint8_t*>(bytes.data()), may);
     if (taken == NGHTTP2_ERR_NOMEM) throw std::bad_alloc();
@@ -100,6 +117,7 @@ class nghttp2_session_of : public Interface {
     check_watch();
   }
   bool send(output& to, std::size_t most) override {
+    const call_under_way here(in_call_);
     while (to.size() < most) {
       const std::uint8_t* data = nullptr;
       const ssize_t bytes = nghttp2_session_mem_send(session_, &data);
@@ -203,6 +221,7 @@ class nghttp2_session_of : public Interface {
   const block_limits heads_;
   frame_watch watch_;
   excess broken_ = excess::none;
+  bool in_call_ = false;  // receive() or send() is under way
   std::int64_t now_ns_ = 0;
   std::optional<head_block> block_;       // which is being read
   std::vector<std::int32_t> own_resets_;  // streams that the caller has reset

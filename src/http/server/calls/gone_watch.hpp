@@ -23,6 +23,7 @@
 #include <stop_token>
 #include <utility>
 
+#include "base/invariant.hpp"
 #include "io/sockets/sockets.hpp"
 #include "io/suspensions/arrival.hpp"
 #include "troupe/io/stream.hpp"
@@ -50,6 +51,7 @@ class gone_watch final : public io::arrival {
 
   // Call it in a turn, once, for a stream that was used before.
   void arm(stream& of) noexcept {
+    TROUPE_INVARIANT(!armed_, "W1");
     armed_ = true;
     // order: relaxed  the connection has a share during this call
     shares_.fetch_add(1, std::memory_order_relaxed);
@@ -90,7 +92,9 @@ class gone_watch final : public io::arrival {
 
   void drop() noexcept {
     // order: acq_rel  the side that frees it sees what the other did; pairs with the other drop
-    if (shares_.fetch_sub(1, std::memory_order_acq_rel) == 1) delete this;
+    const int before = shares_.fetch_sub(1, std::memory_order_acq_rel);
+    TROUPE_INVARIANT(before == 1 || before == 2, "W1");
+    if (before == 1) delete this;
   }
   struct dropped {
     void operator()(gone_watch* watch) const noexcept { watch->drop(); }
