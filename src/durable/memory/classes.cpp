@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "base/invariant.hpp"
 #include "troupe/base/error.hpp"
 #include "troupe/durable/error.hpp"
 
@@ -122,6 +123,7 @@ std::vector<class_shape> classes::compare(const std::vector<class_shape>& stored
     }
     if (newest > of_events.schema) newer_events_[kind.name] = newest;
   }
+  is_compared_ = true;
   return added;
 }
 
@@ -130,6 +132,7 @@ const kind_table* classes::find(const void* tag) const noexcept {
   return at == kinds_.end() ? nullptr : &*at;
 }
 const kind_table* classes::find(std::string_view name) const noexcept {
+  TROUPE_INVARIANT(std::ranges::count(kinds_, name, &kind_table::name) <= 1, "K1");
   const auto at = std::ranges::find(kinds_, name, &kind_table::name);
   return at == kinds_.end() ? nullptr : &*at;
 }
@@ -145,6 +148,7 @@ const method_entry* classes::find_method(const kind_table& kind, std::string_vie
 }
 
 object classes::object_of(const activation& actor, const std::optional<stored_state>& found) const {
+  TROUPE_INVARIANT(is_compared_, "K2");
   if (!found) return actor.kind.make();
   try {
     object made = read_object(actor, *found);

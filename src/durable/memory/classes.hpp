@@ -44,6 +44,7 @@ class classes {
   void apply_events(const activation& actor, const stored_state& found, object& object) const;
 
   const std::vector<kind_table> kinds_;
+  bool is_compared_ = false;  // compare() has found that the storage has no other shapes
   // Classes whose events a newer program may have stored, with its schema number. Written by
   // compare().
   std::map<std::string, std::uint32_t> newer_events_;

@@ -53,6 +53,13 @@ void actors::let_go(activation& actor) {
   actor.it = nullptr;
 }
 
+// It leaves memory.
+void actors::leave(activation& actor) {
+  TROUPE_INVARIANT(!is_waiting(actor), "A2");
+  unlink(actor);
+  let_go(actor);
+}
+
 void actors::put_away(std::size_t most, std::int64_t used_before_ns, std::uint64_t stored) {
   constexpr std::size_t looks_max = 64;
   std::size_t kept = 0;
@@ -61,9 +68,8 @@ void actors::put_away(std::size_t most, std::int64_t used_before_ns, std::uint64
     activation* const next = by_use_.next(*actor);
     if (actor->changed_with <= stored && !is_waiting(*actor) && !actor->refused) {
       TROUPE_INVARIANT(!actor->runs && actor->waits.empty(), "A1");
-      unlink(*actor);
       if (actor->it != nullptr) ++put_away_so_far_;
-      let_go(*actor);
+      leave(*actor);
       all_.erase({&actor->kind, std::string_view(actor->key)});
       --most;
     } else if (++kept == looks_max) {
@@ -82,8 +88,7 @@ void actors::drop(const shard_set& which) {
   std::erase_if(all_, [&](const auto& each) {
     activation& actor = *each.second;
     if (!which[actor.shard] || actor.runs || is_waiting(actor)) return false;
-    unlink(actor);
-    let_go(actor);
+    leave(actor);
     return true;
   });
 }

@@ -74,6 +74,7 @@ class actors {
  private:
   void link(activation& actor, std::int64_t now_ns) noexcept;
   void unlink(activation& actor) noexcept;
+  void leave(activation& actor);
 
   const std::size_t most_;
   table all_;

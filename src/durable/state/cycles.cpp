@@ -9,19 +9,35 @@
 #include "troupe/durable/error.hpp"
 
 namespace troupe::durable::parts {
+namespace {
 
-void cycles::check(const activation& asker, const activation& asked) {
+// From one actor over the asks of handlers to the other; empty: none leads there.
+std::vector<const activation*> find_path(const activation& from, const activation& target) {
   std::vector<const activation*> path;
-  const std::function<bool(const activation&)> leads_back = [&](const activation& from) {
-    path.push_back(&from);
-    if (&from == &asker) return true;
-    for (const activation* const next : from.waits_for) {
-      if (std::ranges::find(path, next) == path.end() && leads_back(*next)) return true;
+  const std::function<bool(const activation&)> leads_there = [&](const activation& at) {
+    path.push_back(&at);
+    if (&at == &target) return true;
+    for (const activation* const next : at.waits_for) {
+      if (std::ranges::find(path, next) == path.end() && leads_there(*next)) return true;
     }
     path.pop_back();
     return false;
   };
-  if (!leads_back(asked)) return;
+  static_cast<void>(leads_there(from));
+  return path;
+}
+
+[[maybe_unused]] bool waits_for_itself(const activation& actor) {
+  return std::ranges::any_of(
+      actor.waits_for, [&](const activation* asked) { return !find_path(*asked, actor).empty(); });
+}
+
+}  // namespace
+
+void cycles::check(const activation& asker, const activation& asked) {
+  TROUPE_INVARIANT(!waits_for_itself(asker), "C1");
+  const std::vector<const activation*> path = find_path(asked, asker);
+  if (path.empty()) return;
   std::string text =
       "troupe: durable: this ask would wait for itself: " + asker.kind.name + " " + asker.key;
   for (const activation* const next : path) text += " asks " + next->kind.name + " " + next->key;

@@ -11,6 +11,7 @@ void inbox::change(backlog to) noexcept {
                                            : state_ == backlog::is_read,
                    "I4");
   state_ = to;
+  if (!is_read()) removed_meanwhile_.clear();
 }
 
 void inbox::renumber(stored_message& message) {
@@ -81,6 +82,7 @@ bool inbox::skips(std::uint64_t order) noexcept {
 }
 
 void inbox::handled(const std::vector<std::uint64_t>& orders) {
+  TROUPE_INVARIANT(is_read() || removed_meanwhile_.empty(), "I5");
   if (is_read()) removed_meanwhile_.insert(orders.begin(), orders.end());
 }
 

@@ -31,6 +31,7 @@ class known_messages {
   // Null: no message of that id is known.
   record_ref find(const message_id& id) const {
     const auto known = all_.find(id);
+    TROUPE_INVARIANT(known == all_.end() || known->second->what.id == id, "N1");
     return known == all_.end() ? nullptr : known->second;
   }
   bool has(const record_ref& message) const noexcept {

@@ -50,7 +50,10 @@ class outboxes {
   }
   // The receiver's node has stored it. Returns false if the sender's shard has moved.
   bool sent(outbox& from, const record_ref& message) noexcept {
-    if (from.waits.empty() || from.waits.front() != message) return false;
+    if (from.waits.empty() || from.waits.front() != message) {
+      TROUPE_INVARIANT(std::ranges::find(from.waits, message) == from.waits.end(), "O2");
+      return false;
+    }
     from.waits.pop_front();
     return true;
   }

@@ -83,6 +83,8 @@ void shards::give_away(held_shard gained) {
 void shards::name_in(filling& taken) const {
   if (!is_divided()) return;
   for (std::uint32_t shard = 0; shard < shard_count; ++shard) {
+    TROUPE_INVARIANT(!taken.touched[shard] || fences_[shard] != 0 || must_forget_,
+                     "shard_moves.S1");
     if (taken.touched[shard]) taken.data.shards.push_back({shard, fences_[shard]});
   }
 }
