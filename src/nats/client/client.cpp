@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "base/invariant.hpp"
 #include "nats/protocol/subject.hpp"
 #include "troupe/nats/error.hpp"
 
@@ -65,6 +66,7 @@ bool client::try_publish(std::string_view subject, std::string_view reply, const
     check_open();
     if (must_wait()) return false;
     misfit(subject, head, payload).check();
+    TROUPE_INVARIANT(waiting_.empty(), "C2");
     talk_.publish(subject, reply, head, payload);
     ++published_;
     wake_writer(later);
@@ -82,6 +84,7 @@ bool client::try_publish_joined(std::string_view subject, std::string_view lead,
     std::lock_guard held(mutex_);
     check_open();
     if (must_wait()) return false;
+    TROUPE_INVARIANT(waiting_.empty(), "C2");
     const std::size_t bytes_max = std::min(joined_bytes_max, talk_.about().max_payload);
     if (lead.size() + bytes > bytes_max) return false;
     if (!talk_.would_join(subject, bytes, bytes_max)) check_to_publish(subject);
@@ -145,7 +148,8 @@ void client::let_in(endings& later) {
       continue;
     }
     talk_.request(next.key(), what.subject, &what.head, what.payload);
-    sent_.emplace(next.key(), std::move(to));
+    [[maybe_unused]] const bool is_new = sent_.emplace(next.key(), std::move(to)).second;
+    TROUPE_INVARIANT(is_new && !drains_.contains(next.key()), "C1");
   }
 }
 
@@ -162,7 +166,12 @@ void client::forget(std::uint64_t call) noexcept {
   talk_.cancel(call);
   if (auto extracted = waiting_.extract(call)) waited.emplace(std::move(extracted.mapped()));
   if (auto extracted = sent_.extract(call)) other.emplace(std::move(extracted.mapped()));
-  if (auto extracted = drains_.extract(call)) other.emplace(std::move(extracted.mapped()));
+  if (auto extracted = drains_.extract(call)) {
+    TROUPE_INVARIANT(!other, "C1");
+    other.emplace(std::move(extracted.mapped()));
+  }
+  TROUPE_INVARIANT(!waited || !other, "C1");
+  TROUPE_INVARIANT(!closed_ || (!waited && !other), "C3");
 }
 
 subscription_ptr client::subscribe(std::string_view subject, const subscribe_options& given) {

@@ -1,6 +1,7 @@
 // The tasks that keep a client connected.
 #include <vector>
 
+#include "base/invariant.hpp"
 #include "base/text/reason.hpp"
 #include "kit/clock_and_random.hpp"
 #include "nats/client/client.hpp"
@@ -356,6 +357,7 @@ void client::end(const outcome& why) {
     for (auto& [number, to] : std::exchange(drains_, {})) later.add(std::move(to), told);
     for (const auto& [sid, one] : subscriptions_) all.push_back(one);
     for (const subscription_ptr& one : all) end_under(*one, why);
+    TROUPE_INVARIANT(subscriptions_.empty(), "C4");
   }
   later.resolve();
   for (const subscription_ptr& subscription : all) subscription->arrived.close();

@@ -5,6 +5,8 @@
 #include <limits>
 #include <optional>
 
+#include "base/invariant.hpp"
+
 namespace troupe::nats {
 namespace {
 
@@ -24,6 +26,15 @@ std::string_view quoted(std::string_view text) noexcept {
   const std::size_t end = text.find('"', begin + 1);
   return end == std::string_view::npos ? std::string_view()
                                        : text.substr(begin + 1, end - begin - 1);
+}
+
+// As far as the first and the last word tell.
+[[maybe_unused]] bool has_whole_commands(std::string_view text) noexcept {
+  constexpr std::string_view commands[] = {"SUB ", "UNSUB ", "PUB ", "HPUB ", "PING\r", "PONG\r"};
+  return text.empty() ||
+         (text.ends_with(line_end) && std::ranges::any_of(commands, [text](std::string_view word) {
+            return text.starts_with(word);
+          }));
 }
 
 }  // namespace
@@ -175,7 +186,10 @@ void session::request(std::uint64_t number, std::string_view subject, const head
   }
   if (open_message* const one = find_open(subject)) end_open(*one);
   const std::string token = secrets_ == nullptr ? std::string() : '-' + secrets_->token();
-  requests_.emplace(number, waiting_request{std::string(subject), token, taken_ + out_.size()});
+  [[maybe_unused]] const bool is_new =
+      requests_.emplace(number, waiting_request{std::string(subject), token, taken_ + out_.size()})
+          .second;
+  TROUPE_INVARIANT(is_new, "N2");
   std::string reply = inbox_;
   append_number(reply, number);
   reply += token;
@@ -203,6 +217,7 @@ void session::begin(server_info about) {
   taken_ = 0;
   end_all_open();
   const std::string kept = std::exchange(out_, {});
+  TROUPE_INVARIANT(only_publishes(kept) == kept, "N3");
   for (const auto& [sid, subscription] : subscriptions_) {
     if (!subscription.stopped) write_subscription(sid, subscription);
   }
@@ -233,6 +248,7 @@ session::losses session::end() {
 
 void session::take(std::string& batch) {
   end_all_open();
+  TROUPE_INVARIANT(has_whole_commands(out_), "N1");
   batch.clear();
   batch.swap(out_);
   taken_ += batch.size();
