@@ -473,18 +473,35 @@ actor::placement runtime_core::placement_of(const on_thread& chosen) {
   return where;
 }
 
-void runtime_core::post(unique_function<void()> procedure) {
-  if (!procedure)
-    throw usage_error("troupe: post: the procedure is empty; give it something to call");
-  const auto submit = [&] { pool->submit(make_posted(*system, std::move(procedure))); };
+bool runtime_core::post_made(sched::runnable& (*make)(void* of), void* of) {
   // order: relaxed  the thread that ends the runtime is the one that runs its last destructors
-  if (system->discarding() || system->closing.load(std::memory_order_relaxed)) return;
-  if (tasks::is_running(*system)) return submit();  // the end waits for handlers and procedures
+  if (system->discarding() || system->closing.load(std::memory_order_relaxed)) return false;
+  if (tasks::is_running(*system)) {  // the end waits for handlers and procedures
+    pool->submit(make(of));
+    return true;
+  }
   // A thread of a component, such as Asio's own, posts while the runtime ends, until that joins it.
   // The end waits for the threads inside the gate before it drains the pool for the last time: a
   // procedure submitted later would never be destroyed.
   const actor::actor_system::gate_guard here(*system);
-  if (here.let_in()) submit();
+  if (!here.let_in()) return false;
+  pool->submit(make(of));
+  return true;
+}
+
+void runtime_core::post(unique_function<void()> procedure) {
+  if (!procedure)
+    throw usage_error("troupe: post: the procedure is empty; give it something to call");
+  struct given {
+    actor::actor_system& system;
+    unique_function<void()>& procedure;
+  } posted{*system, procedure};
+  post_made(
+      [](void* of) -> sched::runnable& {
+        auto& from = *static_cast<given*>(of);
+        return make_posted(from.system, std::move(from.procedure));
+      },
+      &posted);
 }
 
 void runtime_core::wake_main() noexcept {

@@ -63,6 +63,9 @@ class runtime_core final : public std::enable_shared_from_this<runtime_core>,
   void hold() noexcept override;
   void release() noexcept override;
   void post(unique_function<void()> procedure);
+  // Posts the runnable that `make` makes. Returns false, and does not call `make`, when the runtime
+  // takes no procedure any more.
+  bool post_made(sched::runnable& (*make)(void* of), void* of);
   // in_turns: the calls are turns of the actor whose handler runs, and no procedures of the pool.
   timer after(std::chrono::nanoseconds span, unique_function<void()>&& procedure,
               const timer_options& chosen, bool in_turns = false);

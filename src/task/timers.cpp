@@ -52,7 +52,9 @@ bool timers::take_back(timer& entry) noexcept {
 bool timers::cancel(timer& entry) noexcept {
   auto lock = turns_.enter(mutex_);
   if (remove(entry)) return true;
+  ++awaiting_end_;
   changed_.wait(lock, [&] { return expiring_ != &entry; });
+  --awaiting_end_;
   return false;
 }
 
@@ -71,7 +73,8 @@ void timers::expire_one(timer& entry, std::unique_lock<std::mutex>& lock) {
   entry.expired(entry);
   lock = turns_.enter(mutex_);
   expiring_ = nullptr;
-  changed_.notify_all();
+  if (awaiting_end_ != 0) [[unlikely]]
+    changed_.notify_all();
   // The timer is counted until here: what it woke is counted itself by now.
   if (!weak && --armed_ == 0) runtime_.release();
 }

@@ -138,6 +138,7 @@ class timers {
   // a tick; until then the thread sleeps unless it is notified. 0: the thread is awake
   std::int64_t sleeps_until_ = 0;
   const timer* expiring_ = nullptr;  // its function is running
+  unsigned awaiting_end_ = 0;        // threads in cancel() that wait until it has returned
   bool ending_ = false;
   std::thread thread_;
 };

@@ -2,10 +2,7 @@
 
 #include <memory>
 
-#include "observe/counting/sampled_sends.hpp"
-#include "task/running/running.hpp"
 #include "troupe/memory/block_pool.hpp"
-#include "troupe/observe/trace.hpp"
 
 namespace troupe {
 namespace {
@@ -23,29 +20,20 @@ void dispose(sched::runnable& item) noexcept {
 
 sched::after_turn run(sched::runnable& item) {
   auto& self = static_cast<posted&>(item);
-  if (!self.system->discarding()) {
-    const tasks::inside_procedure here(*self.system);
-    const observe::sampled_procedure sample;
-    observe::trace(observe::event::post_begin, nullptr);
-    try {
-      self.procedure();
-    } catch (...) {
-      self.system->report(nullptr, nullptr, std::current_exception());
-    }
-  }
-  if (!self.system->discarding()) observe::trace(observe::event::post_end, nullptr);
+  run_posted(*self.system, self.procedure);
   // What the procedure holds is destroyed here, since dispose must not run user code
   // (runnable.hpp).
-  self.procedure = nullptr;
+  const unique_function<void()> dropped(std::move(self.procedure));
   return sched::after_turn::gone;
 }
 
-bool deactivate(sched::runnable&) { return false; }
-bool pending(const sched::runnable&) { return false; }
-
-constexpr sched::runnable_vtable posted_type{&run, &deactivate, &pending, &dispose, &dispose};
+constexpr sched::runnable_vtable posted_type{&run, &never_deactivate, &never_pending, &dispose,
+                                             &dispose};
 
 }  // namespace
+
+bool never_deactivate(sched::runnable&) { return false; }
+bool never_pending(const sched::runnable&) { return false; }
 
 sched::runnable& make_posted(actor::actor_system& home, unique_function<void()> procedure) {
   auto& item = *::new (memory::allocate(sizeof(posted))) posted;

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "actor/spawned/spawned.hpp"
+#include "runtime/services/posted.hpp"
 #include "troupe/base/error.hpp"
 #include "troupe/context/context.hpp"
 #include "troupe/runtime/here.hpp"
@@ -45,7 +46,7 @@ bool scheduled_call::cancel() noexcept {
     // order: relaxed (both)  only the handle refers to it by now
     step_.store(step::cancelled, std::memory_order_relaxed);
     refs_.store(1, std::memory_order_relaxed);
-    procedure_ = nullptr;
+    drop_procedure();
     return true;
   }
   // order: relaxed  published by the timers' lock, which go_on passes too
@@ -58,13 +59,40 @@ bool scheduled_call::cancel() noexcept {
 
 void scheduled_call::on_time(timer& self) noexcept {
   auto& call = static_cast<scheduled_call&>(self);
-  // a call that cannot be posted may have ended when the exception comes: keep the core
-  const std::shared_ptr<runtime_core> core = call.core_;
+  // A call that cannot be posted may have ended when the exception comes. The core has not: it ends
+  // the clock, which calls this, before itself.
+  runtime_core& core = *call.core_;
   try {
-    call.actor() == nullptr ? core->post(firing(call)) : call.send_turn();
+    if (call.actor() != nullptr) return call.send_turn();
+    firing due(call);
+    if (core.post_made(&make_posted, &call)) due.fired = nullptr;
   } catch (...) {
-    core->system->report(nullptr, nullptr, std::current_exception());
+    core.system->report(nullptr, nullptr, std::current_exception());
   }
+}
+
+sched::runnable& scheduled_call::make_posted(void* fired) {
+  void* const block = memory::allocate(sizeof(posted));
+  posted& made = *::new (block) posted(*static_cast<scheduled_call*>(fired));
+  made.type = &posted::vtable;
+  return made;
+}
+
+const sched::runnable_vtable scheduled_call::posted::vtable{&run, &never_deactivate, &never_pending,
+                                                            &dispose, &dispose};
+
+sched::after_turn scheduled_call::posted::run(sched::runnable& item) {
+  auto& self = static_cast<posted&>(item);
+  scheduled_call& call = *self.due.fired;
+  run_posted(*call.core_->system, [&call] { call.call(); });
+  std::exchange(self.due.fired, nullptr)->go_on();
+  return sched::after_turn::gone;
+}
+
+void scheduled_call::posted::dispose(sched::runnable& item) noexcept {
+  auto* const self = static_cast<posted*>(&item);
+  std::destroy_at(self);
+  memory::deallocate(self, sizeof(posted));
 }
 
 void scheduled_call::send_turn() {
@@ -124,7 +152,7 @@ void scheduled_call::go_on() noexcept {
 void scheduled_call::end() noexcept {
   // order: relaxed  as cancel
   step_.store(step::cancelled, std::memory_order_relaxed);
-  procedure_ = nullptr;
+  drop_procedure();
   drop_ref();
 }
 

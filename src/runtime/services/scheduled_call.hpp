@@ -16,6 +16,7 @@
 #include <stop_token>
 
 #include "runtime/runtime_core.hpp"
+#include "sched/runnable.hpp"
 #include "troupe/base/unique_function.hpp"
 #include "troupe/memory/block_pool.hpp"
 #include "troupe/task/timer.hpp"
@@ -51,6 +52,14 @@ struct scheduled_call final : tasks::timer {
     void operator()() { fired->call(); }
     scheduled_call* fired;
   };
+  // The firing as a posted procedure.
+  struct posted final : sched::runnable {
+    explicit posted(scheduled_call& fired) noexcept : due(fired) {}
+    static sched::after_turn run(sched::runnable& item);
+    static void dispose(sched::runnable& item) noexcept;
+    static const sched::runnable_vtable vtable;
+    firing due;
+  };
   // The firing as a message to an actor.
   struct turn final : sched::message {
     explicit turn(scheduled_call& fired) noexcept : message(&act_on), due(fired) {}
@@ -63,11 +72,15 @@ struct scheduled_call final : tasks::timer {
   };
 
   static void on_time(timer& self) noexcept;
+  // The due call as a procedure of the pool. Throws std::bad_alloc.
+  static sched::runnable& make_posted(void* fired);
   void send_turn();
   void* actor() const noexcept { return rare_ == nullptr ? nullptr : rare_->to; }
   void call();
   void go_on() noexcept;
   void end() noexcept;
+  // With fewer moves than an assignment of nullptr.
+  void drop_procedure() noexcept { const unique_function<void()> dropped(std::move(procedure_)); }
   bool is_periodic() const noexcept {
     return rare_ != nullptr && rare_->period != std::chrono::nanoseconds::zero();
   }
