@@ -121,12 +121,12 @@ class chaos_proxy {
     // A real socket that is closed with this option sends a reset. A simulated one sends a reset
     // when it has unread bytes.
     void reset() noexcept {
-      for (tcp_stream* one : {&client, &server}) {
+      for (tcp_stream* stream : {&client, &server}) {
         const linger at_once{1, 0};
-        if (one->is_open())
+        if (stream->is_open())
           static_cast<void>(
-              ::setsockopt(one->fd(), SOL_SOCKET, SO_LINGER, &at_once, sizeof at_once));
-        one->close();
+              ::setsockopt(stream->fd(), SOL_SOCKET, SO_LINGER, &at_once, sizeof at_once));
+        stream->close();
       }
     }
   };
@@ -137,15 +137,15 @@ class chaos_proxy {
     return static_cast<std::minstd_rand::result_type>((mixed >> 33) % 2147483646 + 1);
   }
   static chaos_plan harmless_plan(std::minstd_rand& random) {
-    chaos_plan made;
-    made.delays = random() % 3 == 0;
-    made.single_bytes = random() % 3 == 0;
-    return made;
+    chaos_plan plan;
+    plan.delays = random() % 3 == 0;
+    plan.single_bytes = random() % 3 == 0;
+    return plan;
   }
-  void end(chaos_plan& one, chaos how, std::minstd_rand& random) const {
-    one.ends_by = how;
-    one.after = static_cast<std::uint32_t>(random() % most_);
-    one.deaf = random() % 2 == 0;
+  void end(chaos_plan& plan, chaos how, std::minstd_rand& random) const {
+    plan.ends_by = how;
+    plan.after = static_cast<std::uint32_t>(random() % most_);
+    plan.deaf = random() % 2 == 0;
   }
 
   static task<> accepts(runtime& rt, tcp_listener listener, chaos_proxy& self,
@@ -183,12 +183,12 @@ class chaos_proxy {
   }
 
   // Both directions are branches of one task: they never run at the same time.
-  static task<> pump(tcp_stream& from, tcp_stream& to, connection& both, chaos_plan plan,
+  static task<> pump(tcp_stream& from, tcp_stream& target, connection& both, chaos_plan plan,
                      std::minstd_rand& random, chaos_proxy& self, std::stop_token until) {
     try {
-      const bool whole = co_await pass(from, to, plan, random, until);
+      const bool whole = co_await pass(from, target, plan, random, until);
       if (whole) {
-        to.shutdown_write();
+        target.shutdown_write();
         co_return;
       }
       ++self.seen.faults;
@@ -196,7 +196,7 @@ class chaos_proxy {
         both.reset();
         co_return;
       }
-      if (plan.ends_by == chaos::half_close) to.shutdown_write();
+      if (plan.ends_by == chaos::half_close) target.shutdown_write();
       if (plan.ends_by == chaos::black_hole && plan.deaf)
         co_await sleep_for(std::chrono::milliseconds(20));
       co_await swallow(from, until);
@@ -216,7 +216,7 @@ class chaos_proxy {
   }
 
   // Returns true at the end of the stream, and false where the plan ends this direction.
-  static task<bool> pass(tcp_stream& from, tcp_stream& to, chaos_plan plan,
+  static task<bool> pass(tcp_stream& from, tcp_stream& target, chaos_plan plan,
                          std::minstd_rand& random, std::stop_token until) {
     std::array<char, 4096> buffer;
     std::uint32_t passed = 0;
@@ -234,9 +234,9 @@ class chaos_proxy {
       if (plan.delays) co_await sleep_for(std::chrono::microseconds(random() % 500));
       if (plan.single_bytes) {
         for (std::size_t i = 0; i < part; ++i)
-          co_await to.write_all(std::string_view(&buffer[i], 1)).stop(until);
+          co_await target.write_all(std::string_view(&buffer[i], 1)).stop(until);
       } else {
-        co_await to.write_all(std::string_view(buffer.data(), part)).stop(until);
+        co_await target.write_all(std::string_view(buffer.data(), part)).stop(until);
       }
       passed += static_cast<std::uint32_t>(part);
       if (last && plan.ends_by != chaos::damage) co_return false;

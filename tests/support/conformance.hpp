@@ -96,7 +96,7 @@ inline std::vector<setting> each_policy() {
 // For behaviour of real threads.
 inline std::vector<setting> threaded_settings() {
   std::vector<setting> all = all_settings();
-  std::erase_if(all, [](const setting& one) { return one.policy == troupe::policy::simulated; });
+  std::erase_if(all, [](const setting& kept) { return kept.policy == troupe::policy::simulated; });
   return all;
 }
 
@@ -181,6 +181,7 @@ void set_and_wake(std::atomic<T>& value, T now) {
 
 }  // namespace troupe::test
 
-#define TROUPE_TEST_EACH(suite, settings)                                                    \
-  INSTANTIATE_TEST_SUITE_P(policies, suite, ::testing::ValuesIn(::troupe::test::settings()), \
-                           [](const auto& one) { return ::troupe::test::name_of(one.param); })
+#define TROUPE_TEST_EACH(suite, settings)                               \
+  INSTANTIATE_TEST_SUITE_P(                                             \
+      policies, suite, ::testing::ValuesIn(::troupe::test::settings()), \
+      [](const auto& parameter) { return ::troupe::test::name_of(parameter.param); })

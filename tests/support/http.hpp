@@ -130,6 +130,7 @@ class http_conformance : public io_conformance {
 
 }  // namespace troupe::test
 
-#define TROUPE_HTTP_TEST_EACH(suite)                                                              \
-  INSTANTIATE_TEST_SUITE_P(backends, suite, ::testing::ValuesIn(::troupe::test::http_settings()), \
-                           [](const auto& one) { return ::troupe::test::name_of(one.param); })
+#define TROUPE_HTTP_TEST_EACH(suite)                                         \
+  INSTANTIATE_TEST_SUITE_P(                                                  \
+      backends, suite, ::testing::ValuesIn(::troupe::test::http_settings()), \
+      [](const auto& parameter) { return ::troupe::test::name_of(parameter.param); })

@@ -28,9 +28,9 @@ inline const char* name_of(io_backend one) {
   }
   return "unknown";
 }
-inline std::string name_of(const io_setting& one) {
-  return one.by == io_backend::simulated ? name_of(one.on)
-                                         : name_of(one.on) + "_" + name_of(one.by);
+inline std::string name_of(const io_setting& tested) {
+  return tested.by == io_backend::simulated ? name_of(tested.on)
+                                            : name_of(tested.on) + "_" + name_of(tested.by);
 }
 inline std::ostream& operator<<(std::ostream& out, const io_setting& one) {
   return out << name_of(one);
@@ -48,17 +48,17 @@ inline std::vector<io_setting> all_io_settings() {
   return all;
 }
 
-inline void skip_other_policies(const io_setting& one) {
+inline void skip_other_policies(const io_setting& tested) {
   const char* forced = std::getenv("TROUPE_POLICY");
-  if (forced != nullptr && *forced != '\0' && forced != std::string(name_of(one.on.policy)))
+  if (forced != nullptr && *forced != '\0' && forced != std::string(name_of(tested.on.policy)))
     GTEST_SKIP() << "TROUPE_POLICY is set: " << forced;
 }
-inline runtime_options options_for(const io_setting& one) {
+inline runtime_options options_for(const io_setting& tested) {
   runtime_options chosen;
-  chosen.workers = one.on.workers;
-  chosen.policy = one.on.policy;
-  chosen.seed = one.on.seed;
-  chosen.io = one.by;
+  chosen.workers = tested.on.workers;
+  chosen.policy = tested.on.policy;
+  chosen.seed = tested.on.seed;
+  chosen.io = tested.by;
   return chosen;
 }
 
@@ -98,7 +98,7 @@ inline task<> serve(runtime& rt, tcp_listener listener, int connections) {
 
 }  // namespace troupe::test
 
-#define TROUPE_IO_TEST_EACH(suite)                                                 \
-  INSTANTIATE_TEST_SUITE_P(backends, suite,                                        \
-                           ::testing::ValuesIn(::troupe::test::all_io_settings()), \
-                           [](const auto& one) { return ::troupe::test::name_of(one.param); })
+#define TROUPE_IO_TEST_EACH(suite)                                             \
+  INSTANTIATE_TEST_SUITE_P(                                                    \
+      backends, suite, ::testing::ValuesIn(::troupe::test::all_io_settings()), \
+      [](const auto& parameter) { return ::troupe::test::name_of(parameter.param); })

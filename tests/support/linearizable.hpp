@@ -162,9 +162,9 @@ class search {
     bool operator==(const seen_key&) const = default;
   };
   struct seen_hash {
-    std::size_t operator()(const seen_key& of) const {
-      std::size_t mixed = std::hash<typename Model::state>()(of.now) * 31 + of.done.first;
-      for (const std::size_t other : of.done.others) mixed = mixed * 1'000'003 + other;
+    std::size_t operator()(const seen_key& key) const {
+      std::size_t mixed = std::hash<typename Model::state>()(key.now) * 31 + key.done.first;
+      for (const std::size_t other : key.done.others) mixed = mixed * 1'000'003 + other;
       return mixed;
     }
   };
@@ -284,20 +284,20 @@ class history {
 
   handle begin(const std::string& key, typename Model::call what, std::int64_t now) {
     std::lock_guard held(mutex_);
-    auto& its = all_[key];
-    its.push_back({operation<Model>{std::move(what), now, never, std::nullopt}, true});
-    return {key, its.size() - 1};
+    auto& history = all_[key];
+    history.push_back({operation<Model>{std::move(what), now, never, std::nullopt}, true});
+    return {key, history.size() - 1};
   }
-  void end(const handle& one, typename Model::answer answer, std::int64_t now) {
+  void end(const handle& begun, typename Model::answer answer, std::int64_t now) {
     std::lock_guard held(mutex_);
-    operation<Model>& its = all_.at(one.key).at(one.place).what;
-    its.answer = std::move(answer);
-    its.returned = now;
+    operation<Model>& ended = all_.at(begun.key).at(begun.place).what;
+    ended.answer = std::move(answer);
+    ended.returned = now;
   }
   // It is known that it has no effect, and will have none.
-  void did_not_run(const handle& one) {
+  void did_not_run(const handle& begun) {
     std::lock_guard held(mutex_);
-    all_.at(one.key).at(one.place).counts = false;
+    all_.at(begun.key).at(begun.place).counts = false;
   }
   void add(const std::string& key, operation<Model> one) {
     std::lock_guard held(mutex_);
@@ -307,16 +307,16 @@ class history {
   std::size_t size() const {
     std::lock_guard held(mutex_);
     std::size_t count = 0;
-    for (const auto& [key, its] : all_) count += its.size();
+    for (const auto& [key, history] : all_) count += history.size();
     return count;
   }
   // Names the first key that has no explanation; "" if all have one.
   std::string what_is_wrong(std::uint64_t steps_max_per_key = 2'000'000) const {
     std::lock_guard held(mutex_);
-    for (const auto& [key, its] : all_) {
+    for (const auto& [key, history] : all_) {
       std::vector<operation<Model>> counted;
-      for (const entry& one : its) {
-        if (one.counts) counted.push_back(one.what);
+      for (const entry& known : history) {
+        if (known.counts) counted.push_back(known.what);
       }
       std::string wrong = search<Model>(counted).run(steps_max_per_key);
       if (!wrong.empty()) return key + ": " + wrong;

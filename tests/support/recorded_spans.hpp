@@ -23,10 +23,10 @@ class recording {
   // Those that have ended so far, by their names.
   std::multimap<std::string, const tasks::span_record*>& take() {
     std::size_t count = 0;
-    for (tasks::span_record* one = tasks::ended_spans.take_all(); one != nullptr;
-         one = one->next, ++count) {
-      kept_.emplace_back(one);
-      by_name_.emplace(one->own_name.empty() ? one->name : one->own_name, one);
+    for (tasks::span_record* span = tasks::ended_spans.take_all(); span != nullptr;
+         span = span->next, ++count) {
+      kept_.emplace_back(span);
+      by_name_.emplace(span->own_name.empty() ? span->name : span->own_name, span);
     }
     tasks::ended_spans.forget(count);
     return by_name_;
@@ -43,8 +43,8 @@ class recording {
   std::multimap<std::string, const tasks::span_record*> by_name_;
 };
 
-inline std::string text_of(const tasks::span_record& one, const std::string& key) {
-  for (const tasks::span_attribute& each : one.attributes) {
+inline std::string text_of(const tasks::span_record& span, const std::string& key) {
+  for (const tasks::span_attribute& each : span.attributes) {
     if (key != each.key) continue;
     if (const auto* number = std::get_if<std::int64_t>(&each.value)) return std::to_string(*number);
     if (const auto* literal = std::get_if<const char*>(&each.value)) return *literal;
