@@ -48,10 +48,10 @@ void print_table(const table& all) {
 // Pure ASCII: no character of a text in it can control a terminal.
 void print_json(const json& value) { print_line(value.dump(-1, ' ', true)); }
 
-void show_once(program& of, const choices& chosen) {
-  moment seen{of.ask("summary"), json()};
+void show_once(program& asked, const choices& chosen) {
+  moment seen{asked.ask("summary"), json()};
   std::this_thread::sleep_for(chosen.interval());
-  seen.now = of.ask("summary");
+  seen.now = asked.ask("summary");
   if (chosen.as_json) {
     print_json(seen.now);
     return;
@@ -64,13 +64,13 @@ void show_once(program& of, const choices& chosen) {
 }
 
 // A class without actors is none that is unknown.
-void check_class(program& of, const choices& chosen) {
+void check_class(program& asked, const choices& chosen) {
   const std::string& wanted = chosen.of_class;
   std::vector<std::string> names;
-  const json summary = of.ask("summary");
+  const json summary = asked.ask("summary");
   for (const json& runtime : summary.at("runtimes")) {
-    for (const json& one : runtime.value("classes", json::array()))
-      names.push_back(one.at("class").get<std::string>());
+    for (const json& known_class : runtime.value("classes", json::array()))
+      names.push_back(known_class.at("class").get<std::string>());
   }
   if (std::ranges::find(names, wanted) != names.end()) return;
   throw failure(
@@ -78,14 +78,15 @@ void check_class(program& of, const choices& chosen) {
                   chosen.pid, wanted, did_you_mean(wanted, names), chosen.pid));
 }
 
-void show_actors(program& of, const choices& chosen) {
+void show_actors(program& asked, const choices& chosen) {
   // The name of a class must not become another question.
   if (chosen.of_class.find('\n') != std::string::npos)
     throw failure("--class: the name of a class has no line break");
   const std::string question = chosen.longest ? fmt::format("longest 0 {}", chosen.count)
                                               : fmt::format("actors 0 0 {}", chosen.count);
-  const json page = of.ask(chosen.of_class.empty() ? question : question + " " + chosen.of_class);
-  if (page.at("actors").empty() && !chosen.of_class.empty()) check_class(of, chosen);
+  const json page =
+      asked.ask(chosen.of_class.empty() ? question : question + " " + chosen.of_class);
+  if (page.at("actors").empty() && !chosen.of_class.empty()) check_class(asked, chosen);
   if (chosen.as_json) {
     print_json(page);
   } else {
@@ -94,16 +95,16 @@ void show_actors(program& of, const choices& chosen) {
 }
 
 // The name of a logger must not become another question.
-void show_log(program& of, const choices& chosen) {
+void show_log(program& asked, const choices& chosen) {
   const std::string &level = chosen.level, &of_logger = chosen.of_logger;
   if ((level + of_logger).find('\n') != std::string::npos)
     throw failure("a level and a logger are one line");
   std::string question = "log";
   if (!level.empty()) question += " " + level;
   if (!of_logger.empty()) question += " " + of_logger;
-  const json answer = of.ask(question);
-  for (const auto& [name, its] : answer.at("levels").items())
-    print_line(fmt::format("{:8} {}", its.get<std::string>(), name));
+  const json answer = asked.ask(question);
+  for (const auto& [name, known] : answer.at("levels").items())
+    print_line(fmt::format("{:8} {}", known.get<std::string>(), name));
 }
 
 using action = void (*)(const choices&);
@@ -114,8 +115,8 @@ constexpr std::pair<std::string_view, void (*)(program&, const choices&)> progra
     {"dump", [](program& of, const choices& chosen) { show_dump(of, chosen.every_line); }},
     {"log", show_log},
     {"metrics",
-     [](program& of, const choices&) {
-       put_metrics(troupe::observe_page::as_metrics(of.ask_text("numbers")));
+     [](program& asked, const choices&) {
+       put_metrics(troupe::observe_page::as_metrics(asked.ask_text("numbers")));
      }},
     {"stack",
      [](program& of, const choices& chosen) {

@@ -15,9 +15,9 @@ constexpr double ns_per_second = 1e9;
 
 std::string labels_of(const json& values) {
   std::string text;
-  for (const json& one : values) {
-    if (one.get<std::string>().empty()) continue;
-    text += (text.empty() ? "" : " ") + one.get<std::string>();
+  for (const json& label : values) {
+    if (label.get<std::string>().empty()) continue;
+    text += (text.empty() ? "" : " ") + label.get<std::string>();
   }
   return text;
 }
@@ -30,14 +30,14 @@ std::string value_text(double value, const std::string& unit) {
 double count_of(const json& value) {
   if (!value.is_object()) return value.is_number() ? value.get<double>() : 0;
   double all = 0;
-  for (const json& one : value.at("counts")) all += one.get<double>();
+  for (const json& count : value.at("counts")) all += count.get<double>();
   return all;
 }
 
 // The least bound below which that part of the values lies.
 double quantile(const json& counts, const json& bounds, double part) {
   double all = 0, seen = 0;
-  for (const json& one : counts) all += one.get<double>();
+  for (const json& count : counts) all += count.get<double>();
   for (std::size_t i = 0; i < bounds.size(); ++i) {
     seen += counts.at(i).get<double>();
     if (seen >= part * all) return bounds.at(i).get<double>();
@@ -64,34 +64,34 @@ double count_before(const json& before, const json& table, const json& row, std:
 table numbers_table(const moment& seen, std::size_t width) {
   constexpr std::size_t numbers_width = 36;
   const std::size_t name_width = width > numbers_width + 10 ? width - numbers_width : 10;
-  table made{cut(fmt::format("{:<{}}{:>9}{:>9}{:>9}{:>9}", "numbers", name_width, "value", "/s",
-                             "p50", "p99"),
-                 width),
-             {}};
+  table shown{cut(fmt::format("{:<{}}{:>9}{:>9}{:>9}{:>9}", "numbers", name_width, "value", "/s",
+                              "p50", "p99"),
+                  width),
+              {}};
   const double seconds =
       !seen.before.is_object() || seen.before.empty()
           ? 0
           : (seen.now.at("now_ns").get<double>() - seen.before.at("now_ns").get<double>()) /
                 ns_per_second;
-  for (const json& of : seen.now.at("tables")) {
-    for (std::size_t i = 0; i < of.at("numbers").size(); ++i) {
-      const json& one = of.at("numbers").at(i);
-      const auto unit = one.at("unit").get<std::string>();
-      for (const json& row : of.at("rows")) {
+  for (const json& group : seen.now.at("tables")) {
+    for (std::size_t i = 0; i < group.at("numbers").size(); ++i) {
+      const json& number = group.at("numbers").at(i);
+      const auto unit = number.at("unit").get<std::string>();
+      for (const json& row : group.at("rows")) {
         const json& value = row.at("values").at(i);
         const double count = count_of(value);
         if (count == 0) continue;
-        const bool is_sum = one.at("kind") != "gauge";
-        const double more = count - count_before(seen.before, of, row, i);
+        const bool is_sum = number.at("kind") != "gauge";
+        const double more = count - count_before(seen.before, group, row, i);
         const std::string rate =
             is_sum && seconds > 0 ? short_count(std::max(more, 0.0) / seconds) : "-";
         const auto part = [&](double of_all) -> std::string {
           if (!value.is_object()) return "-";
-          return value_text(quantile(value.at("counts"), one.at("bounds"), of_all), unit);
+          return value_text(quantile(value.at("counts"), number.at("bounds"), of_all), unit);
         };
         const std::string name =
-            one.at("metric").get<std::string>() + " " + labels_of(row.at("labels"));
-        made.lines.push_back(
+            number.at("metric").get<std::string>() + " " + labels_of(row.at("labels"));
+        shown.lines.push_back(
             {.text = cut(
                  fmt::format("{:<{}}{:>9}{:>9}{:>9}{:>9}", cut(name, name_width - 1), name_width,
                              value.is_object() ? short_count(count) : value_text(count, unit), rate,
@@ -100,7 +100,7 @@ table numbers_table(const moment& seen, std::size_t width) {
       }
     }
   }
-  return made;
+  return shown;
 }
 
 }  // namespace troupe_tool

@@ -24,9 +24,9 @@ namespace observe_page = troupe::observe_page;
 
 // One connection to the program for all readers of the page. One question is asked at a time.
 observe_page::asker asker_of(int pid) {
-  return [of = std::make_shared<program>(pid)](const std::string& question) {
+  return [asked = std::make_shared<program>(pid)](const std::string& question) {
     try {
-      return of->ask_text(question);
+      return asked->ask_text(question);
     } catch (const failure& failed) {
       throw observe_page::no_answer(failed.what());
     }

@@ -126,8 +126,8 @@ task<> list(Database& db) {
     if (kind.ends_with(" names") || kind.ends_with(" exact") || kind.ends_with(" full")) continue;
     const bool newest = i + 1 == classes.size() || classes[i + 1].kind != classes[i].kind;
     std::string actors;
-    for (const count_row& one : counts) {
-      if (newest && one.kind == classes[i].kind) actors = std::to_string(one.actors);
+    for (const count_row& count : counts) {
+      if (newest && count.kind == classes[i].kind) actors = std::to_string(count.actors);
     }
     print("{:<24} {:>6} {:>12}\n", shown(kind), classes[i].schema, actors);
   }
@@ -194,8 +194,8 @@ task<> show_events(Database& db, std::string of_class, const std::vector<event_r
       stored(db, of_class + " event"));
   const std::optional<std::string> found = co_await std::move(asks);
   const std::string shape = plain(db, found.value_or(""));
-  for (const event_row& one : events)
-    print("event {}: {}\n", one.number, value_of(shape, one.value).dump());
+  for (const event_row& event : events)
+    print("event {}: {}\n", event.number, value_of(shape, event.value).dump());
 }
 
 template <class Database>
@@ -230,17 +230,17 @@ task<> show(Database& db, std::string of_class, std::string of_key) {
       "SELECT number, kind, key, method, failures, arguments FROM durable_inbox "
       "WHERE kind = $1 AND key = $2 ORDER BY number",
       kind, key);
-  for (const message_row& one : co_await std::move(asks_mail))
-    print("message {}: {}, {} bytes, {} failures\n", one.number, shown(plain(db, one.method)),
-          one.arguments.size(), one.failures);
+  for (const message_row& message : co_await std::move(asks_mail))
+    print("message {}: {}, {} bytes, {} failures\n", message.number,
+          shown(plain(db, message.method)), message.arguments.size(), message.failures);
   auto asks_reminders = db.template query<reminder_row>(
       "SELECT name, due, rule, method FROM durable_reminders WHERE kind = $1 AND key = $2 "
       "ORDER BY due",
       kind, key);
-  for (const reminder_row& one : co_await std::move(asks_reminders))
-    print("reminder {}: {} at {} UTC{}{}\n", shown(plain(db, one.name)),
-          shown(plain(db, one.method)), time_text(one.due / 1000), one.rule.empty() ? "" : ", ",
-          shown(plain(db, one.rule)));
+  for (const reminder_row& reminder : co_await std::move(asks_reminders))
+    print("reminder {}: {} at {} UTC{}{}\n", shown(plain(db, reminder.name)),
+          shown(plain(db, reminder.method)), time_text(reminder.due / 1000),
+          reminder.rule.empty() ? "" : ", ", shown(plain(db, reminder.rule)));
 }
 
 template <class Database>
@@ -248,10 +248,11 @@ task<> dead_letters(Database& db) {
   auto asks = db.template query<dead_row>(
       "SELECT number, kind, key, method, failures, error_type, error, at FROM durable_dead "
       "ORDER BY number");
-  for (const dead_row& one : co_await std::move(asks))
-    print("{} {} {} {}: {} ({}), {} failures, {} UTC\n", one.number, shown(plain(db, one.kind)),
-          shown(plain(db, one.key)), shown(plain(db, one.method)), shown(plain(db, one.error)),
-          shown(plain(db, one.error_type)), one.failures, time_text(one.at));
+  for (const dead_row& letter : co_await std::move(asks))
+    print("{} {} {} {}: {} ({}), {} failures, {} UTC\n", letter.number,
+          shown(plain(db, letter.kind)), shown(plain(db, letter.key)),
+          shown(plain(db, letter.method)), shown(plain(db, letter.error)),
+          shown(plain(db, letter.error_type)), letter.failures, time_text(letter.at));
 }
 
 template <class Database>

@@ -58,14 +58,14 @@ constexpr copied_table copied[] = {
     {"durable_calls", "id,method,arguments,at", "btii", "id"},
 };
 
-task<bool> has_table(troupe::sqlite::parts::calls& in, std::string name) {
+task<bool> has_table(troupe::sqlite::parts::calls& database, std::string name) {
   auto asks =
-      in.query_one<std::int64_t>("SELECT count(*) FROM sqlite_master WHERE name = $1", name);
+      database.query_one<std::int64_t>("SELECT count(*) FROM sqlite_master WHERE name = $1", name);
   co_return (co_await std::move(asks)).value_or(0) != 0;
 }
 #if TROUPE_TOOL_POSTGRES
-task<bool> has_table(troupe::postgres::parts::calls& in, std::string name) {
-  auto asks = in.query_one<bool>("SELECT to_regclass($1::text) IS NOT NULL", name);
+task<bool> has_table(troupe::postgres::parts::calls& database, std::string name) {
+  auto asks = database.query_one<bool>("SELECT to_regclass($1::text) IS NOT NULL", name);
   co_return (co_await std::move(asks)).value_or(false);
 }
 #endif
@@ -111,19 +111,19 @@ std::string bytes_of(std::string_view hex) {
 // `plain_text` gives the text that the database has kept.
 template <class Plain>
 std::string line_of(const copied_table& table, std::string_view row, Plain plain_text) {
-  ordered made = ordered::array({table.name});
+  ordered fields = ordered::array({table.name});
   for (const char type : table.types) {
     const std::string_view word = row.substr(0, row.find(' '));
     row.remove_prefix(std::min(row.size(), word.size() + 1));
-    if (type == 'b') made.push_back(word);
-    if (type == 't') made.push_back(text_value(plain_text(bytes_of(word))));
+    if (type == 'b') fields.push_back(word);
+    if (type == 't') fields.push_back(text_value(plain_text(bytes_of(word))));
     if (type == 'i') {
       std::int64_t number = 0;
       std::from_chars(word.data(), word.data() + word.size(), number);
-      made.push_back(number);
+      fields.push_back(number);
     }
   }
-  return made.dump(-1, ' ', true);  // pure ASCII: it may go to a terminal
+  return fields.dump(-1, ' ', true);  // pure ASCII: it may go to a terminal
 }
 
 // Lines to standard output.
@@ -206,18 +206,18 @@ class copy_reader {
   }
   static copied_row read(ordered row) {
     const auto name = row.at(0).get<std::string>();
-    copied_row made{nullptr, ordered::array()};
+    copied_row taken{nullptr, ordered::array()};
     for (const copied_table& table : copied) {
-      if (name == table.name) made.table = &table;
+      if (name == table.name) taken.table = &table;
     }
-    if (made.table == nullptr) throw failure("there is no table " + name);
-    const std::string_view types = made.table->types;
+    if (taken.table == nullptr) throw failure("there is no table " + name);
+    const std::string_view types = taken.table->types;
     if (row.size() != types.size() + 1)
       throw failure(
           fmt::format("a row of {} has {} columns, not {}", name, row.size() - 1, types.size()));
     for (std::size_t i = 0; i < types.size(); ++i)
-      made.values.push_back(read(types[i], row[i + 1]));
-    return made;
+      taken.values.push_back(read(types[i], row[i + 1]));
+    return taken;
   }
   static ordered read(char type, const ordered& value) {
     if (type == 'i') return value.get<std::int64_t>();
@@ -315,17 +315,17 @@ void insert_row(troupe::sqlite::session& in, const copied_row& row) {
   }
 }
 
-void import_rows(troupe::sqlite::session& in, copy_reader& from,
+void import_rows(troupe::sqlite::session& session, copy_reader& from,
                  const troupe::durable::storage& target) {
   while (const std::optional<copied_row> row = from.next()) {
     try {
       check_names(*row, target);
-      insert_row(in, *row);
+      insert_row(session, *row);
     } catch (const std::exception& wrong) {
       throw failure(fmt::format("line {}: {}", from.line(), wrong.what()));
     }
   }
-  in.run_script(last_number("max"));
+  session.run_script(last_number("max"));
 }
 
 task<> check_file(const sqlite_file db) {
@@ -348,17 +348,17 @@ task<> import_to_file(troupe::runtime& rt, const std::string& target, copy_reade
     co_await std::move(checks);
   }
   // It makes the tables.
-  const auto made = troupe::durable::sqlite_storage(rt, target);
-  auto opens = made->open();
+  const auto storage = troupe::durable::sqlite_storage(rt, target);
+  auto opens = storage->open();
   co_await std::move(opens);
   const sqlite_file db(rt, target);
-  auto imports = db.call([&from, &made](troupe::sqlite::session& in) {
-    in.begin();
+  auto imports = db.call([&from, &storage](troupe::sqlite::session& session) {
+    session.begin();
     try {
-      import_rows(in, from, *made);
-      in.commit();
+      import_rows(session, from, *storage);
+      session.commit();
     } catch (...) {
-      in.roll_back();
+      session.roll_back();
       throw;
     }
   });
@@ -371,19 +371,19 @@ void export_file(const std::string& target) {
   how.read_only = true;
   how.create = false;
   const sqlite_file db(rt, target, how);
-  const auto print_rows = [](troupe::sqlite::session& in) {
-    in.run_script("BEGIN");  // all rows are of one moment
-    lines_out to;
+  const auto print_rows = [](troupe::sqlite::session& session) {
+    session.run_script("BEGIN");  // all rows are of one moment
+    lines_out lines;
     for (const copied_table& table : copied) {
-      troupe::sqlite::statement looks(in, "SELECT 1 FROM sqlite_master WHERE name = ?");
+      troupe::sqlite::statement looks(session, "SELECT 1 FROM sqlite_master WHERE name = ?");
       looks.bind_text(1, table.name);
       if (!looks.step()) continue;
-      troupe::sqlite::statement reads(in, select_of(table, of_sqlite));
+      troupe::sqlite::statement reads(session, select_of(table, of_sqlite));
       while (reads.step())
-        to.row(line_of(table, reads.text(0), [](std::string text) { return text; }));
+        lines.row(line_of(table, reads.text(0), [](std::string text) { return text; }));
     }
-    in.run_script("COMMIT");
-    to.end();
+    session.run_script("COMMIT");
+    lines.end();
   };
   const auto work = [&]() -> task<> {
     const auto checks = [](troupe::sqlite::transaction& all) -> task<> { return check_store(all); };
@@ -408,7 +408,7 @@ constexpr std::size_t rows_at_once = 1'000, bytes_at_once = 4u << 20;
 task<> print_rows(troupe::postgres::transaction& all) {
   auto checks = check_store(all);
   co_await std::move(checks);
-  lines_out to;
+  lines_out lines;
   for (const copied_table& table : copied) {
     auto looks = has_table(all, table.name);
     const bool is_there = co_await std::move(looks);
@@ -420,7 +420,7 @@ task<> print_rows(troupe::postgres::transaction& all) {
           all.query<std::string>("FETCH " + std::to_string(rows_at_once) + " FROM copied");
       const std::vector<std::string> rows = co_await std::move(fetches);
       for (const std::string& row : rows)
-        to.row(line_of(table, row, [](const std::string& text) {
+        lines.row(line_of(table, row, [](const std::string& text) {
           return troupe::durable::text_of_stored(text);
         }));
       if (rows.size() < rows_at_once) break;
@@ -428,7 +428,7 @@ task<> print_rows(troupe::postgres::transaction& all) {
     auto closes = all.execute("CLOSE copied");
     co_await std::move(closes);
   }
-  to.end();
+  lines.end();
 }
 
 // Rows of one table, which one statement adds: its parameter is an array of JSON arrays.
@@ -439,17 +439,17 @@ class row_group {
     return is_empty() || (table_ == &table && rows_ < rows_at_once && text_.size() < bytes_at_once);
   }
   void add(const copied_row& row) {
-    ordered made = ordered::array();
+    ordered texts = ordered::array();
     for (std::size_t i = 0; i < row.values.size(); ++i) {
       const ordered& value = row.values[i];
       if (row.table->types[i] == 't') {
-        made.push_back(troupe::durable::stored_text(text_of(value)));
+        texts.push_back(troupe::durable::stored_text(text_of(value)));
       } else {
-        made.push_back(value);
+        texts.push_back(value);
       }
     }
     text_ += is_empty() ? "[" : ",";
-    text_ += made.dump();
+    text_ += texts.dump();
     table_ = row.table;
     ++rows_;
   }
@@ -512,11 +512,11 @@ task<> import_to_server(troupe::runtime& rt, const std::string& target, copy_rea
   auto checks = db.in_transaction(check_tables);
   co_await std::move(checks);
   // It makes the tables.
-  const auto made = troupe::durable::postgres_storage(rt, target);
-  auto opens = made->open();
+  const auto storage = troupe::durable::postgres_storage(rt, target);
+  auto opens = storage->open();
   co_await std::move(opens);
-  const auto body = [&from, &made](troupe::postgres::transaction& all) {
-    return import_rows(all, from, *made);
+  const auto body = [&from, &storage](troupe::postgres::transaction& all) {
+    return import_rows(all, from, *storage);
   };
   auto imports = db.in_transaction(body);
   co_await std::move(imports);

@@ -49,14 +49,14 @@ class sqlite_file : public troupe::sqlite::connection {
  private:
   template <class Body>
   static troupe::task<> read_one_moment(sqlite_file db, Body body) {
-    auto begins = db.call([](troupe::sqlite::session& in) {
-      return in.begin(troupe::sqlite::transaction_access::read);
+    auto begins = db.call([](troupe::sqlite::session& session) {
+      return session.begin(troupe::sqlite::transaction_access::read);
     });
     const std::uint64_t scope = co_await std::move(begins);
     troupe::sqlite::transaction inside(db.state(), scope);
     auto reads = body(inside);
     co_await std::move(reads);
-    auto ends = db.call([](troupe::sqlite::session& in) { in.commit(); });
+    auto ends = db.call([](troupe::sqlite::session& session) { session.commit(); });
     co_await std::move(ends);
   }
 };
@@ -65,14 +65,14 @@ class sqlite_file : public troupe::sqlite::connection {
 inline void check_found(bool is_found) {
   if (!is_found) throw failure("this database has no store of durable actors");
 }
-inline troupe::task<> check_store(troupe::sqlite::parts::calls& in) {
-  auto looks =
-      in.query_one<std::int64_t>("SELECT count(*) FROM sqlite_master WHERE name = 'durable_meta'");
+inline troupe::task<> check_store(troupe::sqlite::parts::calls& database) {
+  auto looks = database.query_one<std::int64_t>(
+      "SELECT count(*) FROM sqlite_master WHERE name = 'durable_meta'");
   check_found((co_await std::move(looks)).value_or(0) != 0);
 }
 #if TROUPE_TOOL_POSTGRES
-inline troupe::task<> check_store(troupe::postgres::parts::calls& in) {
-  auto looks = in.query_one<bool>("SELECT to_regclass('durable_meta') IS NOT NULL");
+inline troupe::task<> check_store(troupe::postgres::parts::calls& database) {
+  auto looks = database.query_one<bool>("SELECT to_regclass('durable_meta') IS NOT NULL");
   check_found((co_await std::move(looks)).value_or(false));
 }
 #endif

@@ -121,22 +121,22 @@ std::string class_and_name(const json& actor) {
 // Two lines for each node of a cluster that the runtime has.
 void add_nodes(std::vector<table_line>& lines, const json& runtime, const json& before,
                double seconds) {
-  for (const json& one : runtime.value("cluster", json::array())) {
-    if (one.size() == 1) continue;  // it has just gone
+  for (const json& node : runtime.value("cluster", json::array())) {
+    if (node.size() == 1) continue;  // it has just gone
     json old;
     for (const json& other : before.value("cluster", json::array()))
-      if (other.contains("id") && other.at("id") == one.at("id")) old = other;
+      if (other.contains("id") && other.at("id") == node.at("id")) old = other;
     const auto rate = [&](const char* key) {
       const double since = old.is_null() ? 0.0 : old.at(key).get<double>();
-      return short_count(std::max(one.at(key).get<double>() - since, 0.0) / seconds);
+      return short_count(std::max(node.at(key).get<double>() - since, 0.0) / seconds);
     };
-    const bool has_joined = one.at("joined") != 0, is_connected = one.at("connected") != 0;
+    const bool has_joined = node.at("joined") != 0, is_connected = node.at("connected") != 0;
     lines.push_back(
         {.text = fmt::format("node {} of {}: {} of 1024 shards, {} node{}, {} actors{}",
-                             one.at("node").get<std::string>(), one.at("of").get<std::string>(),
-                             one.at("shards").get<int>(), one.at("members").get<int>(),
-                             one.at("members") == 1 ? "" : "s",
-                             short_count(one.at("actors").get<double>()),
+                             node.at("node").get<std::string>(), node.at("of").get<std::string>(),
+                             node.at("shards").get<int>(), node.at("members").get<int>(),
+                             node.at("members") == 1 ? "" : "s",
+                             short_count(node.at("actors").get<double>()),
                              !has_joined     ? ", has not joined"
                              : !is_connected ? ", is not connected"
                                              : ""),
@@ -144,8 +144,8 @@ void add_nodes(std::vector<table_line>& lines, const json& runtime, const json& 
     lines.push_back(
         {.text = fmt::format("  {} here/s, {} sent/s, {} served/s, {} waiting, {} failed",
                              rate("local"), rate("sent"), rate("served"),
-                             short_count(one.at("waiting").get<double>()),
-                             short_count(one.at("failed").get<double>()))});
+                             short_count(node.at("waiting").get<double>()),
+                             short_count(node.at("failed").get<double>()))});
   }
 }
 
@@ -179,12 +179,12 @@ std::vector<std::string> page_lines(const json& runtime) {
     if (server.contains("page")) lines.push_back("page: " + server.at("page").get<std::string>());
   }
   for (const json& node : runtime.value("cluster", json::array())) {
-    for (const json& one : node.value("nodes", json::array())) {
-      if (!one.contains("page")) continue;
-      std::string line = one.at("id") == node.at("id")
+    for (const json& node_row : node.value("nodes", json::array())) {
+      if (!node_row.contains("page")) continue;
+      std::string line = node_row.at("id") == node.at("id")
                              ? "page: "
-                             : "page of " + one.at("name").get<std::string>() + ": ";
-      line += one.at("page").get<std::string>();
+                             : "page of " + node_row.at("name").get<std::string>() + ": ";
+      line += node_row.at("page").get<std::string>();
       if (std::ranges::find(lines, line) == lines.end()) lines.push_back(std::move(line));
     }
   }
@@ -207,14 +207,15 @@ std::vector<table_line> head_lines(const moment& seen, std::size_t width) {
     const double messages =
         now.at("total").at("messages").get<double>() -
         (known ? seen.before.at("runtimes").at(i).at("total").at("messages").get<double>() : 0);
-    const json& of = now.at("metrics");
+    const json& metrics = now.at("metrics");
     const json old = known ? seen.before.at("runtimes").at(i) : json();
     add(fmt::format("up {}, {}, {} actors, {} suspended", long_time(now.at("up_ns").get<double>()),
-                    workers_text(now, old, seconds), short_count(of.at("actors").get<double>()),
-                    short_count(of.at("suspended").get<double>())));
+                    workers_text(now, old, seconds),
+                    short_count(metrics.at("actors").get<double>()),
+                    short_count(metrics.at("suspended").get<double>())));
     add(fmt::format("{} messages/s, {} failures, {} dead letters, {} warnings",
-                    short_count(messages / seconds), of.at("failures").get<std::uint64_t>(),
-                    of.at("dead_letters").get<std::uint64_t>(), warnings_of(now)),
+                    short_count(messages / seconds), metrics.at("failures").get<std::uint64_t>(),
+                    metrics.at("dead_letters").get<std::uint64_t>(), warnings_of(now)),
         worst_warning_of(seen.now, i));
     add_nodes(lines, now, known ? seen.before.at("runtimes").at(i) : json::object(), seconds);
     std::vector<std::string> pages = page_lines(now);
@@ -252,19 +253,20 @@ table handler_table(const moment& seen, order by, std::size_t width) {
     const bool is_sorted = sorts != order::name && sorts == by;
     head += fmt::format("{:>{}}", std::string(is_sorted ? "*" : "") + title, wide);
   }
-  table made{cut(std::move(head), width), {}};
-  for (const row& one : rows) {
-    std::string text = fmt::format(
-        "{:<{}}{:>6}{:>8}{:>7.1f}{:>7.1f}{:>8}{:>8}{:>8}{:>6}", cut(one.name, name_width - 1),
-        name_width, short_count(one.alive), short_count(one.messages), 100 * one.busy,
-        100 * one.blocked, short_time(one.busy_p50), short_time(one.busy_p99),
-        short_time(one.wait_p99), short_count(one.failures));
-    made.lines.push_back({.text = cut(std::move(text), width),
-                          .runtime = one.runtime,
-                          .of_class = one.of_class,
-                          .how_bad = one.how_bad()});
+  table shown{cut(std::move(head), width), {}};
+  for (const row& shown_row : rows) {
+    std::string text =
+        fmt::format("{:<{}}{:>6}{:>8}{:>7.1f}{:>7.1f}{:>8}{:>8}{:>8}{:>6}",
+                    cut(shown_row.name, name_width - 1), name_width, short_count(shown_row.alive),
+                    short_count(shown_row.messages), 100 * shown_row.busy, 100 * shown_row.blocked,
+                    short_time(shown_row.busy_p50), short_time(shown_row.busy_p99),
+                    short_time(shown_row.wait_p99), short_count(shown_row.failures));
+    shown.lines.push_back({.text = cut(std::move(text), width),
+                           .runtime = shown_row.runtime,
+                           .of_class = shown_row.of_class,
+                           .how_bad = shown_row.how_bad()});
   }
-  return made;
+  return shown;
 }
 
 table work_table(const moment& seen, std::size_t width) {
@@ -276,17 +278,17 @@ table work_table(const moment& seen, std::size_t width) {
                              list{"timers", "source", "armed", "timer"}};
   constexpr std::size_t numbers_width = 51;
   const std::size_t name_width = width > numbers_width + 10 ? width - numbers_width : 10;
-  table made{cut(fmt::format("{:<{}}{:>9}{:>8}{:>9}{:>8}{:>8}{:>9}", "I/O, lazies, timers",
-                             name_width, "count", "/s", "bytes/s", "p50", "p99", "errors"),
-                 width),
-             {}};
+  table shown{cut(fmt::format("{:<{}}{:>9}{:>8}{:>9}{:>8}{:>8}{:>9}", "I/O, lazies, timers",
+                              name_width, "count", "/s", "bytes/s", "p50", "p99", "errors"),
+                  width),
+              {}};
   const double seconds = seconds_between(seen);
   for (std::size_t i = 0; i < seen.now.at("runtimes").size(); ++i) {
     const json& runtime = seen.now.at("runtimes").at(i);
     for (const auto& [key, name, counted, word] : lists) {
-      for (const json& one : runtime.value(key, json::array())) {
-        const auto its_name = one.at(name).get<std::string>();
-        const double count = one.at(counted).get<double>();
+      for (const json& listed : runtime.value(key, json::array())) {
+        const auto its_name = listed.at(name).get<std::string>();
+        const double count = listed.at(counted).get<double>();
         if (count == 0) continue;
         json old;
         if (!seen.before.is_null() && i < seen.before.at("runtimes").size()) {
@@ -295,44 +297,44 @@ table work_table(const moment& seen, std::size_t width) {
         }
         const auto rate = [&](const char* member) {
           const double before = old.is_null() ? 0.0 : old.value(member, 0.0);
-          return short_count(std::max(one.value(member, 0.0) - before, 0.0) / seconds);
+          return short_count(std::max(listed.value(member, 0.0) - before, 0.0) / seconds);
         };
-        const std::string bytes = one.contains("bytes") ? rate("bytes") : "-";
+        const std::string bytes = listed.contains("bytes") ? rate("bytes") : "-";
         const std::string errors =
-            one.contains("errors") ? short_count(one.at("errors").get<double>()) : "-";
+            listed.contains("errors") ? short_count(listed.at("errors").get<double>()) : "-";
         std::string text = fmt::format("{:<{}}{:>9}{:>8}{:>9}{:>8}{:>8}{:>9}",
                                        cut(fmt::format("{} {}", word, its_name), name_width - 1),
                                        name_width, short_count(count), rate(counted), bytes,
-                                       short_time(one.value("p50_ns", 0.0)),
-                                       short_time(one.value("p99_ns", 0.0)), errors);
-        made.lines.push_back({.text = cut(std::move(text), width), .runtime = i});
+                                       short_time(listed.value("p50_ns", 0.0)),
+                                       short_time(listed.value("p99_ns", 0.0)), errors);
+        shown.lines.push_back({.text = cut(std::move(text), width), .runtime = i});
       }
     }
   }
-  return made;
+  return shown;
 }
 
 table member_table(const json& summary, std::size_t width) {
-  table made{cut(fmt::format("{:>7}  {:<33} {}", "shards", "id of the node", "name"), width), {}};
+  table shown{cut(fmt::format("{:>7}  {:<33} {}", "shards", "id of the node", "name"), width), {}};
   for (std::size_t i = 0; i < summary.at("runtimes").size(); ++i) {
     for (const json& node : summary.at("runtimes").at(i).value("cluster", json::array())) {
-      for (const json& one : node.value("nodes", json::array())) {
-        std::string text =
-            fmt::format("{:>7}  {:<33} {}{}{}", one.at("shards").get<int>(),
-                        one.at("id").get<std::string>(), one.at("name").get<std::string>(),
-                        one.at("id") == node.at("id") ? " (this program)" : "",
-                        one.at("leaving").get<bool>() ? ", leaves" : "");
-        made.lines.push_back({.text = cut(std::move(text), width), .runtime = i});
+      for (const json& node_row : node.value("nodes", json::array())) {
+        std::string text = fmt::format("{:>7}  {:<33} {}{}{}", node_row.at("shards").get<int>(),
+                                       node_row.at("id").get<std::string>(),
+                                       node_row.at("name").get<std::string>(),
+                                       node_row.at("id") == node.at("id") ? " (this program)" : "",
+                                       node_row.at("leaving").get<bool>() ? ", leaves" : "");
+        shown.lines.push_back({.text = cut(std::move(text), width), .runtime = i});
       }
       if (node.contains("last_failure"))
-        made.lines.push_back({.text = cut("the last failure of its leases: " +
-                                              node.at("last_failure").get<std::string>(),
-                                          width),
-                              .runtime = i,
-                              .how_bad = severity::notice});
+        shown.lines.push_back({.text = cut("the last failure of its leases: " +
+                                               node.at("last_failure").get<std::string>(),
+                                           width),
+                               .runtime = i,
+                               .how_bad = severity::notice});
     }
   }
-  return made;
+  return shown;
 }
 
 // "waits 3.2s at bank.cpp:12 for the answer of &Bank::pay (#7)".
@@ -355,11 +357,11 @@ severity severity_of_actor(const json& actor) {
 }
 
 table actor_table(const json& page, std::size_t runtime, order by, std::size_t width) {
-  table made{cut(fmt::format("{:>10} {:>8}  {:<10} {}", by == order::name ? "*id" : "id",
-                             by == order::name ? "mail" : "*mail", "state",
-                             "class \"name\"  last handler  what it waits for"),
-                 width),
-             {}};
+  table shown{cut(fmt::format("{:>10} {:>8}  {:<10} {}", by == order::name ? "*id" : "id",
+                              by == order::name ? "mail" : "*mail", "state",
+                              "class \"name\"  last handler  what it waits for"),
+                  width),
+              {}};
   for (const json& one : page.at("actors")) {
     const auto id = one.at("id").get<std::uint64_t>();
     const auto of_class = one.at("class").get<std::string>();
@@ -368,13 +370,13 @@ table actor_table(const json& page, std::size_t runtime, order by, std::size_t w
                     one.at("state").get<std::string>(), class_and_name(one),
                     one.value("last_handler", std::string()));
     if (one.contains("waits")) text += "  " + wait_text(one.at("waits"));
-    made.lines.push_back({.text = cut(std::move(text), width),
-                          .runtime = runtime,
-                          .of_class = of_class,
-                          .actor = id,
-                          .how_bad = severity_of_actor(one)});
+    shown.lines.push_back({.text = cut(std::move(text), width),
+                           .runtime = runtime,
+                           .of_class = of_class,
+                           .actor = id,
+                           .how_bad = severity_of_actor(one)});
   }
-  return made;
+  return shown;
 }
 
 table call_table(const json& story, std::size_t runtime, std::size_t width) {

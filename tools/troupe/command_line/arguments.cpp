@@ -34,11 +34,11 @@ std::vector<const CLI::App*> commands_of(const CLI::App& app) {
 }
 
 std::vector<const CLI::Option*> arguments_of(const CLI::App& command) {
-  return command.get_options([](const CLI::Option* one) { return one->get_positional(); });
+  return command.get_options([](const CLI::Option* option) { return option->get_positional(); });
 }
 
 std::vector<const CLI::Option*> options_of(const CLI::App& command) {
-  return command.get_options([](const CLI::Option* one) { return one->nonpositional(); });
+  return command.get_options([](const CLI::Option* option) { return option->nonpositional(); });
 }
 
 std::vector<std::string> names_of(const CLI::Option& option) {

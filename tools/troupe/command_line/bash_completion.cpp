@@ -35,7 +35,7 @@ std::string joined(const std::vector<std::string>& words, const char* between = 
 
 std::vector<std::string> names_of_commands(const CLI::App& app) {
   std::vector<std::string> names;
-  for (const CLI::App* const one : commands_of(app)) names.push_back(one->get_name());
+  for (const CLI::App* const subcommand : commands_of(app)) names.push_back(subcommand->get_name());
   return names;
 }
 
@@ -124,18 +124,18 @@ std::string options_text(const CLI::App& command, const std::string& words) {
 // Commands of a command come behind its arguments: `troupe store DATABASE show CLASS KEY`.
 std::string bash_completion(const CLI::App& app) {
   std::string parts, values, options, arguments;
-  for (const CLI::App* const one : commands_of(app)) {
-    const std::string& name = one->get_name();
-    const std::size_t own = arguments_of(*one).size();
-    values += values_text(app, *one, name);
-    options += options_text(*one, name);
-    arguments += arguments_text(app, *one, name, 0);
-    if (!commands_of(*one).empty())
+  for (const CLI::App* const subcommand : commands_of(app)) {
+    const std::string& name = subcommand->get_name();
+    const std::size_t own = arguments_of(*subcommand).size();
+    values += values_text(app, *subcommand, name);
+    options += options_text(*subcommand, name);
+    arguments += arguments_text(app, *subcommand, name, 0);
+    if (!commands_of(*subcommand).empty())
       parts += fmt::format(
           "  [[ $command == {} && ${{#arguments[@]}} -gt {} ]] && command+=\" "
           "${{arguments[{}]}}\"\n",
           name, own, own);
-    for (const CLI::App* const part : commands_of(*one)) {
+    for (const CLI::App* const part : commands_of(*subcommand)) {
       const std::string words = name + " " + part->get_name();
       values += values_text(app, *part, words);
       options += options_text(*part, words);

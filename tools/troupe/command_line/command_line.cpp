@@ -35,7 +35,7 @@ const CLI::App* deepest_of(const CLI::App& app) {
 
 std::vector<std::string> names_of_commands(const CLI::App& app) {
   std::vector<std::string> names;
-  for (const CLI::App* const one : commands_of(app)) names.push_back(one->get_name());
+  for (const CLI::App* const subcommand : commands_of(app)) names.push_back(subcommand->get_name());
   return names;
 }
 
@@ -156,9 +156,9 @@ command_line::command_line()
 std::string command_line::version() const { return "troupe " TROUPE_TOOL_VERSION; }
 
 CLI::App* command_line::add(const char* name, const char* what) {
-  CLI::App* const made = app_.add_subcommand(name, what);
-  made->add_option("PID", chosen_.pid, "process number of the program")->required();
-  return made;
+  CLI::App* const command = app_.add_subcommand(name, what);
+  command->add_option("PID", chosen_.pid, "process number of the program")->required();
+  return command;
 }
 
 void command_line::add_program_commands() {
@@ -241,12 +241,13 @@ void command_line::add_store_commands() {
 
 // `troupe lint FILES [-- FLAGS]`: needs no running program. The flags are the compiler's.
 void command_line::add_lint_command() {
-  CLI::App* const made = app_.add_subcommand(
+  CLI::App* const command = app_.add_subcommand(
       "lint", "Coroutines in C++ sources that g++ 12 compiles into wrong programs.");
-  made->add_option("FILES", chosen_.sources.files, "sources, and headers of your own")->required();
-  made->add_option("-p,--build", chosen_.sources.build,
-                   "a folder with compile_commands.json, which has the flags of the files");
-  made->footer(
+  command->add_option("FILES", chosen_.sources.files, "sources, and headers of your own")
+      ->required();
+  command->add_option("-p,--build", chosen_.sources.build,
+                      "a folder with compile_commands.json, which has the flags of the files");
+  command->footer(
       "troupe lint FILES -- FLAGS gives the compiler's flags. Without them and without -p the\n"
       "installed headers of troupe are used. It needs clang-query: Debian's clang-tools-22.\n"
       "The exit status is 1 if something was found, and 2 if a file could not be read.");
@@ -255,17 +256,18 @@ void command_line::add_lint_command() {
 // `troupe new NAME`: needs no running program.
 void command_line::add_new_command() {
   new_choices& chosen = chosen_.project;
-  CLI::App* const made =
+  CLI::App* const command =
       app_.add_subcommand("new", "A new project: a program, its test by simulation, its build.");
-  made->add_option("NAME", chosen.name, "of the project, its folder and its program")->required();
-  auto* const http = made->add_flag("--http", chosen.http, "a web server");
+  command->add_option("NAME", chosen.name, "of the project, its folder and its program")
+      ->required();
+  auto* const http = command->add_flag("--http", chosen.http, "a web server");
   auto* const durable =
-      made->add_flag("--durable", chosen.durable, "actors whose state survives crashes");
+      command->add_flag("--durable", chosen.durable, "actors whose state survives crashes");
   auto* const cluster =
-      made->add_flag("--cluster", chosen.cluster, "actors that several programs share");
+      command->add_flag("--cluster", chosen.cluster, "actors that several programs share");
   http->excludes(durable)->excludes(cluster);
   durable->excludes(cluster);
-  made->footer(
+  command->footer(
       "A folder NAME is made in this one, unless it has files. Without an option the program has\n"
       "actors alone. It builds at once against the installed troupe; its README.md says how.");
 }
@@ -273,26 +275,28 @@ void command_line::add_new_command() {
 // `troupe explore PROGRAM…` and `troupe replay FILE PROGRAM…`: what follows is the program's.
 void command_line::add_explore_commands() {
   explore_choices& chosen = chosen_.explored;
-  CLI::App* const made = app_.add_subcommand(
+  CLI::App* const command = app_.add_subcommand(
       "explore", "A schedule under which a program fails, and the few turns that matter.");
-  made->add_option("--schedules", chosen.schedules, "at most so many (default 500)")
+  command->add_option("--schedules", chosen.schedules, "at most so many (default 500)")
       ->check(CLI::Range(1u, 1'000'000'000u));
-  made->add_option("--seconds", chosen.seconds, "at most so long (default 60)")
+  command->add_option("--seconds", chosen.seconds, "at most so long (default 60)")
       ->check(CLI::Range(0.0, 1e9));
-  made->add_option("--run-seconds", chosen.run_seconds,
+  command
+      ->add_option("--run-seconds", chosen.run_seconds,
                    "an execution that takes longer fails (default 30)")
       ->check(CLI::Range(0.001, 1e6));
-  made->add_option("--seed", chosen.seed, "of the search (default 1)");
-  made->add_option("--jobs", chosen.jobs, "executions at a time (default: one a processor)")
+  command->add_option("--seed", chosen.seed, "of the search (default 1)");
+  command->add_option("--jobs", chosen.jobs, "executions at a time (default: one a processor)")
       ->check(CLI::Range(1u, 1'024u));
-  made->add_option("-o,--output", chosen.file, "the file to write (default failure.schedule)");
+  command->add_option("-o,--output", chosen.file, "the file to write (default failure.schedule)");
   constexpr const char* story = "write the failure's sequence diagram: SVG for a name in .svg";
-  made->add_option("--story", chosen.story, story);
-  made->add_flag("--dead-letters", chosen.dead_letters, "a dead letter is a failure");
-  made->add_flag("--faults", chosen.faults,
-                 "try faults of connections, files and storages: cut, lost, failing, slow");
-  made->add_flag("--pairs", chosen.pairs, "list the pairs of handlers that ran in one order only");
-  made->footer(
+  command->add_option("--story", chosen.story, story);
+  command->add_flag("--dead-letters", chosen.dead_letters, "a dead letter is a failure");
+  command->add_flag("--faults", chosen.faults,
+                    "try faults of connections, files and storages: cut, lost, failing, slow");
+  command->add_flag("--pairs", chosen.pairs,
+                    "list the pairs of handlers that ran in one order only");
+  command->footer(
       "troupe explore [OPTIONS] PROGRAM [ARGUMENTS], or with -- before the program. It is run\n"
       "simulated, once for each schedule, and fails by a signal or by a status that is not 0.\n"
       "The exit status is 1 if a schedule failed.");
@@ -336,8 +340,8 @@ std::string command_line::help_of(const std::string& topic) const {
     return app.get_formatter()->make_help(&app, words_of(app), CLI::AppFormatMode::Normal);
   };
   if (topic.empty()) return help(app_);
-  for (const CLI::App* const one : commands_of(app_)) {
-    if (one->get_name() == topic) return help(*one);
+  for (const CLI::App* const subcommand : commands_of(app_)) {
+    if (subcommand->get_name() == topic) return help(*subcommand);
   }
   throw wrong_usage(unknown_command(app_, topic));
 }

@@ -14,20 +14,20 @@ namespace {
 
 // A text in which nothing is a request or an escape of roff.
 std::string plain(std::string_view text) {
-  std::string made;
+  std::string escaped;
   for (const char one : text) {
-    if (made.empty() || made.back() == '\n') {
-      if (one == '.' || one == '\'') made += "\\&";
+    if (escaped.empty() || escaped.back() == '\n') {
+      if (one == '.' || one == '\'') escaped += "\\&";
     }
     if (one == '\\') {
-      made += "\\e";
+      escaped += "\\e";
     } else if (one == '-') {
-      made += "\\-";
+      escaped += "\\-";
     } else {
-      made += one;
+      escaped += one;
     }
   }
-  return made;
+  return escaped;
 }
 
 std::string paragraph(std::string_view term, std::string_view text) {
@@ -43,9 +43,9 @@ std::string synopsis_of(const CLI::App& command) {
     return command.get_name();
   const bool has_options = options_of(command).size() > 1;  // beside --help
   if (has_options) text += " [OPTIONS]";
-  for (const CLI::Option* const one : arguments_of(command)) {
-    const std::string name = placeholder_of(*one) + (takes_many(*one) ? "..." : "");
-    text += one->get_required() ? " " + name : " [" + name + "]";
+  for (const CLI::Option* const argument : arguments_of(command)) {
+    const std::string name = placeholder_of(*argument) + (takes_many(*argument) ? "..." : "");
+    text += argument->get_required() ? " " + name : " [" + name + "]";
   }
   return text;
 }

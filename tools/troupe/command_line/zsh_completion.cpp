@@ -75,8 +75,9 @@ std::string arguments_text(const CLI::App& command) {
 // The commands of the app, each with its description.
 std::string list_of(const CLI::App& app, std::string_view name) {
   std::string text = fmt::format("_{}_commands() {{\n  local -a all=(\n", name);
-  for (const CLI::App* const one : commands_of(app))
-    text += fmt::format("    '{}:{}'\n", one->get_name(), plain(one->get_description()));
+  for (const CLI::App* const subcommand : commands_of(app))
+    text +=
+        fmt::format("    '{}:{}'\n", subcommand->get_name(), plain(subcommand->get_description()));
   return text + fmt::format("  )\n  _describe -t commands 'command' all\n}}\n");
 }
 

@@ -58,23 +58,24 @@ class line_groups {
   void add(std::string_view line, waiting_line read) {
     const auto [known, is_new] = by_text_.try_emplace(std::move(read.text), all_.size());
     if (is_new) all_.push_back({std::string(line), known->first});
-    group& its = all_[known->second];
-    ++its.lines;
-    if (its.lines <= actors_shown && !read.actor.empty())
-      its.actors += (its.actors.empty() ? "" : ", ") + read.actor;
+    group& known_group = all_[known->second];
+    ++known_group.lines;
+    if (known_group.lines <= actors_shown && !read.actor.empty())
+      known_group.actors += (known_group.actors.empty() ? "" : ", ") + read.actor;
   }
 
   // The text of all, after which there are none.
   std::string take(std::string_view indent = {}) {
     sort_stably(all_, std::greater<>(), &group::lines);
     std::string text;
-    for (const group& one : all_) {
+    for (const group& counted : all_) {
       text += indent;
-      text += one.lines == 1
-                  ? one.first + "\n"
-                  : fmt::format("  {} x {}{}{}\n", one.lines, one.text.substr(2),
-                                one.actors.empty() ? "" : ": " + one.actors,
-                                one.actors.empty() || one.lines <= actors_shown ? "" : ", …");
+      text +=
+          counted.lines == 1
+              ? counted.first + "\n"
+              : fmt::format("  {} x {}{}{}\n", counted.lines, counted.text.substr(2),
+                            counted.actors.empty() ? "" : ": " + counted.actors,
+                            counted.actors.empty() || counted.lines <= actors_shown ? "" : ", …");
     }
     all_.clear();
     by_text_.clear();
@@ -98,19 +99,19 @@ class waiting_calls {
     if (read.lock.empty()) return others_.add(line, std::move(read));
     const auto [known, is_new] = by_lock_.try_emplace(read.lock, locks_.size());
     if (is_new) locks_.push_back({read.lock});
-    lock& its = locks_[known->second];
-    ++its.calls;
+    lock& known_lock = locks_[known->second];
+    ++known_lock.calls;
     const std::size_t shown = line.size() - read.lock.size() - std::string_view(" for ").size();
-    its.lines.add(line.substr(0, shown), std::move(read));
+    known_lock.lines.add(line.substr(0, shown), std::move(read));
   }
 
   std::string take() {
     sort_stably(locks_, std::greater<>(), &lock::calls);
     std::string text;
-    for (lock& one : locks_)
-      text += fmt::format("  {}: {} call{} wait{}\n", one.holder, one.calls,
-                          one.calls == 1 ? "" : "s", one.calls == 1 ? "s" : "") +
-              one.lines.take("  ");
+    for (lock& counted : locks_)
+      text += fmt::format("  {}: {} call{} wait{}\n", counted.holder, counted.calls,
+                          counted.calls == 1 ? "" : "s", counted.calls == 1 ? "s" : "") +
+              counted.lines.take("  ");
     locks_.clear();
     by_lock_.clear();
     return text + others_.take();
@@ -170,11 +171,11 @@ std::string text_of(const json& turn, const std::unordered_map<std::string, std:
 }
 
 // The newest turns, if the program has a flight recorder.
-void print_turns(program& of, bool every_line) {
+void print_turns(program& asked, bool every_line) {
   constexpr int some = 40, many = 1000;
   json answer;
   try {
-    answer = of.ask(fmt::format("turns {}", every_line ? many : some));
+    answer = asked.ask(fmt::format("turns {}", every_line ? many : some));
   } catch (const failure&) {
     return;  // it has none, or its library is older
   }
@@ -182,7 +183,7 @@ void print_turns(program& of, bool every_line) {
   if (turns.empty()) return;
   print_line("the last turns, newest first");
   print_line("   before (ms)  thread           turn");
-  const auto places = places_of(of, turns);
+  const auto places = places_of(asked, turns);
   for (const json& turn : turns) {
     print_line(fmt::format("{:11.3f}{}   {:<16} {}",
                            static_cast<double>(turn.at("before_ns").get<std::int64_t>()) / 1e6,
@@ -209,23 +210,23 @@ std::string grouped(std::string_view dump) {
   return text + waiting.take();
 }
 
-void show_dump(program& of, bool every_line) {
+void show_dump(program& asked, bool every_line) {
   constexpr std::size_t width = 120;
-  const table warnings = warning_table(of.ask("warnings"), SIZE_MAX);
+  const table warnings = warning_table(asked.ask("warnings"), SIZE_MAX);
   print_table(warnings);
   print_line(warnings.lines.empty() ? "no warnings" : "");
-  const json answer = of.ask("dump");
-  for (const json& one : answer.at("dumps")) {
-    const auto text = one.get<std::string>();
+  const json answer = asked.ask("dump");
+  for (const json& dump : answer.at("dumps")) {
+    const auto text = dump.get<std::string>();
     put(every_line ? text : grouped(text));
   }
-  const json summary = of.ask("summary");
+  const json summary = asked.ask("summary");
   for (const json& runtime : summary.at("runtimes")) {
     for (const std::string& line : page_lines(runtime)) print_line(line);
   }
   print_table(work_table({json(), summary}, width));
   print_table(member_table(summary, width));
-  print_turns(of, every_line);
+  print_turns(asked, every_line);
 }
 
 }  // namespace troupe_tool

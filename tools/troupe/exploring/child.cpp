@@ -30,49 +30,50 @@ struct start {
 };
 
 start prepare(const std::vector<std::string>& program, const std::string& stem) {
-  start made;
+  start begun;
   for (char** one = environ; *one != nullptr; ++one) {
     const std::string_view text = *one;
     if (!text.starts_with("TROUPE_REPLAY=") && !text.starts_with("TROUPE_EXPLORE="))
-      made.kept.emplace_back(text);
+      begun.kept.emplace_back(text);
   }
-  made.kept.push_back("TROUPE_REPLAY=" + stem + ".plan");
-  made.kept.push_back("TROUPE_EXPLORE=" + stem + ".seen");
-  const std::size_t variables = made.kept.size();
-  made.kept.insert(made.kept.end(), program.begin(), program.end());
-  for (std::size_t i = 0; i < made.kept.size(); ++i)
-    (i < variables ? made.variables : made.words).push_back(made.kept[i].data());
-  made.words.push_back(nullptr);
-  made.variables.push_back(nullptr);
-  made.output = stem + ".out";
-  return made;
+  begun.kept.push_back("TROUPE_REPLAY=" + stem + ".plan");
+  begun.kept.push_back("TROUPE_EXPLORE=" + stem + ".seen");
+  const std::size_t variables = begun.kept.size();
+  begun.kept.insert(begun.kept.end(), program.begin(), program.end());
+  for (std::size_t i = 0; i < begun.kept.size(); ++i)
+    (i < variables ? begun.variables : begun.words).push_back(begun.kept[i].data());
+  begun.words.push_back(nullptr);
+  begun.variables.push_back(nullptr);
+  begun.output = stem + ".out";
+  return begun;
 }
 
-[[noreturn]] void become(const start& of, int error) {
+[[noreturn]] void become(const start& program, int error) {
   ::setpgid(0, 0);
   const int in = ::open("/dev/null", O_RDONLY);
-  const int out = ::open(of.output.c_str(), O_WRONLY | O_CREAT | O_TRUNC, 0600);
+  const int out = ::open(program.output.c_str(), O_WRONLY | O_CREAT | O_TRUNC, 0600);
   ::dup2(in, STDIN_FILENO);
   ::dup2(out, STDOUT_FILENO);
   ::dup2(out, STDERR_FILENO);
-  ::execvpe(of.words.front(), of.words.data(), of.variables.data());
+  ::execvpe(program.words.front(), program.words.data(), program.variables.data());
   const int reason = errno;
   static_cast<void>(!::write(error, &reason, sizeof reason));
   ::_exit(127);
 }
 
-pid_t start_child(const start& of) {
+pid_t start_child(const start& program) {
   std::array<int, 2> error{};
   if (::pipe2(error.data(), O_CLOEXEC) != 0)
     throw failure(fmt::format("no pipe for a new process: {}", std::strerror(errno)));
   const pid_t child = ::fork();
-  if (child == 0) become(of, error[1]);
+  if (child == 0) become(program, error[1]);
   ::close(error[1]);
   int reason = child < 0 ? errno : 0;
   if (child > 0 && ::read(error[0], &reason, sizeof reason) != 0) ::waitpid(child, nullptr, 0);
   ::close(error[0]);
   if (reason != 0)
-    throw failure(fmt::format("{} cannot be run: {}", of.words.front(), std::strerror(reason)));
+    throw failure(
+        fmt::format("{} cannot be run: {}", program.words.front(), std::strerror(reason)));
   return child;
 }
 
@@ -107,9 +108,9 @@ std::string line_of_failure(const std::string& output) {
 std::string read_output(const std::string& file) {
   constexpr std::size_t most = 1'000'000;
   std::string text(most, '\0');
-  std::ifstream in(file, std::ios::binary);
-  in.read(text.data(), static_cast<std::streamsize>(most));
-  text.resize(static_cast<std::size_t>(in.gcount()));
+  std::ifstream stream(file, std::ios::binary);
+  stream.read(text.data(), static_cast<std::streamsize>(most));
+  text.resize(static_cast<std::size_t>(stream.gcount()));
   return text;
 }
 

@@ -94,12 +94,12 @@ std::optional<std::uint64_t> program_search::take() {
 }
 
 // Of several that fail at the same time the first counts.
-void program_search::note(found one) {
+void program_search::note(found failure) {
   const std::lock_guard lock(mutex_);
   ++done_;
-  covered_.add(*one.seen.seen);
-  const bool earlier = !first_ || one.number < first_->number;
-  if (!one.seen.failure.empty() && earlier) first_ = std::move(one);
+  covered_.add(*failure.seen.seen);
+  const bool earlier = !first_ || failure.number < first_->number;
+  if (!failure.seen.failure.empty() && earlier) first_ = std::move(failure);
   progress();
 }
 

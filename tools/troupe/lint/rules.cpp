@@ -58,15 +58,15 @@ class linter {
 
   // Statements and declarations, down to full expressions.
   void walk(index node) {
-    const syntax_node& here = at(node);
-    if (here.kind == "CoroutineBodyStmt") {
+    const syntax_node& current = at(node);
+    if (current.kind == "CoroutineBodyStmt") {
       // The first child is what the user wrote; the rest calls the promise.
-      if (here.children.empty()) return;
-      if (!is_lambda(here.parent)) check_conditions(here.children.front());
-      walk(here.children.front());
+      if (current.children.empty()) return;
+      if (!is_lambda(current.parent)) check_conditions(current.children.front());
+      walk(current.children.front());
       return;
     }
-    for (const index child : here.children) {
+    for (const index child : current.children) {
       if (is_expression(at(child))) {
         check_full_expression(child);
         walk_lambdas(child);
@@ -114,16 +114,16 @@ class linter {
   }
 
   void check_parts(index node) {
-    const syntax_node& here = at(node);
-    if (here.kind == "CXXBindTemporaryExpr") check_temporary(node);
-    if (here.kind == "LambdaExpr") check_closure(node);
-    if (here.kind == "CXXNewExpr") check_new(node);
-    if (here.kind == "CXXStdInitializerListExpr") {
+    const syntax_node& current = at(node);
+    if (current.kind == "CXXBindTemporaryExpr") check_temporary(node);
+    if (current.kind == "LambdaExpr") check_closure(node);
+    if (current.kind == "CXXNewExpr") check_new(node);
+    if (current.kind == "CXXStdInitializerListExpr") {
       report(node, "g++ 12 does not compile a list of values in an expression with co_await",
              "name the list first: `std::vector<T> list{…};`, then move it in");
     }
-    if (is_conditional(here)) check_conditional(node);
-    if (is_conditional(here) || is_logical(here)) check_branches(node);
+    if (is_conditional(current)) check_conditional(node);
+    if (is_conditional(current) || is_logical(current)) check_branches(node);
     for (const index part : evaluated(node)) check_parts(part);
   }
 
@@ -218,19 +218,19 @@ class linter {
   }
 
   bool makes_temporary(index arm) const {
-    const syntax_node& here = at(arm);
-    if (here.kind == "CXXBindTemporaryExpr") return true;
-    if (here.children.empty()) return false;
-    if (is_conditional(here)) {
-      return std::ranges::any_of(here.children | std::views::drop(1),
+    const syntax_node& current = at(arm);
+    if (current.kind == "CXXBindTemporaryExpr") return true;
+    if (current.children.empty()) return false;
+    if (is_conditional(current)) {
+      return std::ranges::any_of(current.children | std::views::drop(1),
                                  [this](index inner) { return makes_temporary(inner); });
     }
     // A conversion to a scalar or a reference makes nothing that is destroyed.
-    if (here.kind == "ParenExpr" ||
-        (is_cast(here) && type_of(here) == type_of(at(here.children[0]))))
-      return makes_temporary(here.children.front());
-    return is_cast(here) && here.details.contains("ConstructorConversion") &&
-           makes_temporary(here.children.front());
+    if (current.kind == "ParenExpr" ||
+        (is_cast(current) && type_of(current) == type_of(at(current.children[0]))))
+      return makes_temporary(current.children.front());
+    return is_cast(current) && current.details.contains("ConstructorConversion") &&
+           makes_temporary(current.children.front());
   }
 
   // A co_await that is evaluated only sometimes. GCC 12 makes statements of `?:`, `&&` and `||`
@@ -315,9 +315,10 @@ class linter {
 
   std::vector<index> conditions_with_await(index node) const {
     std::vector<index> found;
-    const syntax_node& here = at(node);
-    const bool branches = is_any(here, {"IfStmt", "WhileStmt", "DoStmt", "ForStmt", "SwitchStmt"});
-    for (const index child : here.children) {
+    const syntax_node& current = at(node);
+    const bool branches =
+        is_any(current, {"IfStmt", "WhileStmt", "DoStmt", "ForStmt", "SwitchStmt"});
+    for (const index child : current.children) {
       if (!is_expression(at(child))) {
         std::ranges::copy(conditions_with_await(child), std::back_inserter(found));
       } else if (branches && is_condition(node, child) && awaits(child)) {

@@ -36,14 +36,14 @@ std::string line_of(const program_place& where, std::size_t width) {
   const json summary = program(where, patience).ask("summary");
   std::uint64_t actors = 0, messages = 0;
   std::string nodes;
-  for (const json& one : summary.at("runtimes")) {
-    for (const json& node : one.value("cluster", json::array())) {
+  for (const json& found : summary.at("runtimes")) {
+    for (const json& node : found.value("cluster", json::array())) {
       if (node.contains("shards"))
         nodes += fmt::format(", node {}: {} shards", node.at("node").get<std::string>(),
                              node.at("shards").get<int>());
     }
-    actors += one.at("metrics").at("actors").get<std::uint64_t>();
-    messages += one.at("total").at("messages").get<std::uint64_t>();
+    actors += found.at("metrics").at("actors").get<std::uint64_t>();
+    messages += found.at("total").at("messages").get<std::uint64_t>();
   }
   std::string name = shown(arguments_of(where.pid));
   if (name.empty()) name = shown(summary.at("program").get<std::string>());

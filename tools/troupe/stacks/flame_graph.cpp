@@ -45,9 +45,9 @@ std::string label(std::string_view name, double space) {
   return escaped(name.substr(0, fits - 2)) + "..";
 }
 
-std::size_t depth_of(const flame& of) {
+std::size_t depth_of(const flame& root) {
   std::size_t deepest = 0;
-  for (const auto& [name, above] : of.above) deepest = std::max(deepest, depth_of(above) + 1);
+  for (const auto& [name, above] : root.above) deepest = std::max(deepest, depth_of(above) + 1);
   return deepest;
 }
 
@@ -64,8 +64,8 @@ class drawing {
 
   double height() const { return margin * 2 + row * static_cast<double>(depth_ + 2); }
 
-  void add(const flame& of, double left, std::size_t level) {
-    for (const auto& [name, above] : of.above) {
+  void add(const flame& below, double left, std::size_t level) {
+    for (const auto& [name, above] : below.above) {
       const double wide = share(above) * (width - 2 * margin);
       if (wide >= narrowest) {
         add_box(name, above, left, wide, level);
@@ -77,17 +77,17 @@ class drawing {
   std::string take() && { return std::move(text_); }
 
  private:
-  double share(const flame& of) const {
-    return all_ == 0 ? 0 : static_cast<double>(of.ns) / static_cast<double>(all_);
+  double share(const flame& part) const {
+    return all_ == 0 ? 0 : static_cast<double>(part.ns) / static_cast<double>(all_);
   }
 
-  void add_box(const std::string& name, const flame& of, double left, double wide,
+  void add_box(const std::string& name, const flame& part, double left, double wide,
                std::size_t level) {
     const double top = height() - margin - row * static_cast<double>(level + 1);
     text_ += fmt::format(
         "<g><title>{} ({}, {:.1f} %)</title><rect x=\"{:.1f}\" y=\"{:.1f}\" "
         "width=\"{:.1f}\" height=\"{:.1f}\" rx=\"2\" fill=\"{}\"/>",
-        escaped(name), short_time(static_cast<double>(of.ns)), share(of) * 100, left, top, wide,
+        escaped(name), short_time(static_cast<double>(part.ns)), share(part) * 100, left, top, wide,
         row - 1, colour_of(name));
     const std::string shown = label(name, wide - 6);
     if (!shown.empty())
@@ -103,16 +103,16 @@ class drawing {
 }  // namespace
 
 std::string flame_graph(const flame& root, std::string_view title) {
-  drawing made(root);
-  made.add(root, margin, 0);
-  const double height = made.height();
+  drawing picture(root);
+  picture.add(root, margin, 0);
+  const double height = picture.height();
   return fmt::format(
              "<?xml version=\"1.0\"?>\n<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"{0:.0f}\" "
              "height=\"{1:.0f}\" viewBox=\"0 0 {0:.0f} {1:.0f}\">\n<style>text{{font:11px "
              "monospace;fill:#000}}</style>\n<rect width=\"100%\" height=\"100%\" "
              "fill=\"#fff\"/>\n<text x=\"{2:.0f}\" y=\"22\" style=\"font-size:14px\">{3}</text>\n",
              width, height, margin, escaped(title)) +
-         std::move(made).take() + "</svg>\n";
+         std::move(picture).take() + "</svg>\n";
 }
 
 }  // namespace troupe_tool

@@ -34,15 +34,16 @@ std::string name_of_coroutine(std::string_view symbol) {
   return "";
 }
 
-bool is_of_library(const frame& one) {
+bool is_of_library(const frame& tested) {
   constexpr std::string_view beginnings[] = {
       "troupe::",    "std::",      "void troupe::", "void std::", "auto troupe::", "decltype(auto)",
       "_ZZN6troupe", "_ZN6troupe", "_ZNK6troupe",   "_ZSt",       "_ZNSt",         "_ZNKSt"};
-  return std::ranges::any_of(
-      beginnings, [&](std::string_view beginning) { return one.function.starts_with(beginning); });
+  return std::ranges::any_of(beginnings, [&](std::string_view beginning) {
+    return tested.function.starts_with(beginning);
+  });
 }
 
-bool is_of_troupe(const frame& one) { return one.function.starts_with("troupe::"); }
+bool is_of_troupe(const frame& tested) { return tested.function.starts_with("troupe::"); }
 
 }  // namespace
 

@@ -44,15 +44,15 @@ struct samples {
 // alone would count a thread that waits for a processor as often as one that has it.
 void add_look(const std::vector<thread_stack>& now, unwinder& files,
               std::map<int, std::int64_t>& cpu_ns, samples& taken) {
-  for (const thread_stack& one : now) {
-    const auto [before, is_new] = cpu_ns.try_emplace(one.thread, one.cpu_ns);
+  for (const thread_stack& stack : now) {
+    const auto [before, is_new] = cpu_ns.try_emplace(stack.thread, stack.cpu_ns);
     // neither is negative
-    const std::int64_t ns = one.cpu_ns - std::exchange(before->second, one.cpu_ns);
+    const std::int64_t ns = stack.cpu_ns - std::exchange(before->second, stack.cpu_ns);
     if (is_new || ns <= 0) continue;
     const auto spent = static_cast<std::uint64_t>(ns);
     taken.ns += spent;
-    taken.works[one.work()] += spent;
-    taken.stacks[{one.work(), files.addresses_of(one)}] += spent;
+    taken.works[stack.work()] += spent;
+    taken.stacks[{stack.work(), files.addresses_of(stack)}] += spent;
   }
 }
 
@@ -84,9 +84,9 @@ samples take_samples(program& of, unwinder& files, std::chrono::milliseconds dur
 }
 
 // From the handler inwards.
-std::vector<std::string> names_of(const samples::stack& of, unwinder& files) {
-  const std::vector<frame> frames = without_library(files.frames_of(of.second));
-  std::vector<std::string> names{of.first};
+std::vector<std::string> names_of(const samples::stack& sampled, unwinder& files) {
+  const std::vector<frame> frames = without_library(files.frames_of(sampled.second));
+  std::vector<std::string> names{sampled.first};
   for (auto at = frames.rbegin(); at != frames.rend(); ++at) names.push_back(at->function);
   return names;
 }

@@ -12,14 +12,14 @@
 namespace troupe_tool {
 namespace {
 
-void print_stack(const thread_stack& one, unwinder& files, bool every_frame) {
-  const std::string who = one.worker == 0
-                              ? fmt::format("thread {}", one.thread)
-                              : fmt::format("worker {} (thread {})", one.worker, one.thread);
-  print_line(fmt::format("{} {} in {}{}", who, one.is_blocked ? "waits" : "runs", one.work(),
-                         one.actor == 0 ? "" : fmt::format(" #{}", one.actor)));
-  if (!one.missing.empty()) return print_line("  no stack: " + one.missing);
-  const std::vector<frame> all = files.frames_of(files.addresses_of(one));
+void print_stack(const thread_stack& stack, unwinder& files, bool every_frame) {
+  const std::string who = stack.worker == 0
+                              ? fmt::format("thread {}", stack.thread)
+                              : fmt::format("worker {} (thread {})", stack.worker, stack.thread);
+  print_line(fmt::format("{} {} in {}{}", who, stack.is_blocked ? "waits" : "runs", stack.work(),
+                         stack.actor == 0 ? "" : fmt::format(" #{}", stack.actor)));
+  if (!stack.missing.empty()) return print_line("  no stack: " + stack.missing);
+  const std::vector<frame> all = files.frames_of(files.addresses_of(stack));
   for (const frame& at : every_frame ? all : without_library(all)) print_line("  " + at.text());
 }
 

@@ -27,24 +27,24 @@ std::string bytes_of(const std::string& hex) {
 }
 
 thread_stack read_stack(const json& from) {
-  thread_stack made;
-  made.worker = from.at("worker").get<unsigned>();
-  made.thread = from.at("thread").get<int>();
-  made.is_blocked = from.at("is_blocked").get<bool>();
-  made.cpu_ns = from.at("cpu_ns").get<std::int64_t>();
+  thread_stack stack;
+  stack.worker = from.at("worker").get<unsigned>();
+  stack.thread = from.at("thread").get<int>();
+  stack.is_blocked = from.at("is_blocked").get<bool>();
+  stack.cpu_ns = from.at("cpu_ns").get<std::int64_t>();
   constexpr std::int64_t longest = std::int64_t{1} << 53;  // sums of it do not overflow
-  if (made.cpu_ns < 0 || made.cpu_ns > longest) refuse();
-  made.handler = from.value("handler", "");
-  made.of_class = from.value("class", "");
-  made.actor = from.value("actor", std::uint64_t{0});
-  made.missing = from.value("missing", "");
-  if (!made.missing.empty()) return made;
-  made.held_ns = from.at("held_ns").get<std::int64_t>();
-  made.registers = from.at("registers").get<std::vector<std::uint64_t>>();
-  made.stack_pointer = from.at("stack_pointer").get<std::uint64_t>();
-  made.stack = bytes_of(from.at("stack").get<std::string>());
-  if (made.registers.size() > registers_max) refuse();
-  return made;
+  if (stack.cpu_ns < 0 || stack.cpu_ns > longest) refuse();
+  stack.handler = from.value("handler", "");
+  stack.of_class = from.value("class", "");
+  stack.actor = from.value("actor", std::uint64_t{0});
+  stack.missing = from.value("missing", "");
+  if (!stack.missing.empty()) return stack;
+  stack.held_ns = from.at("held_ns").get<std::int64_t>();
+  stack.registers = from.at("registers").get<std::vector<std::uint64_t>>();
+  stack.stack_pointer = from.at("stack_pointer").get<std::uint64_t>();
+  stack.stack = bytes_of(from.at("stack").get<std::string>());
+  if (stack.registers.size() > registers_max) refuse();
+  return stack;
 }
 
 }  // namespace
@@ -62,19 +62,20 @@ std::vector<thread_stack> read_stacks(const json& answer) {
   return all;
 }
 
-std::size_t count_runtimes(program& of) {
+std::size_t count_runtimes(program& asked) {
   constexpr std::size_t runtimes_max = 1'000;
-  const std::size_t count = of.ask("warnings").at("runtimes").size();
+  const std::size_t count = asked.ask("warnings").at("runtimes").size();
   if (count > runtimes_max) refuse();
   return count;
 }
 
-std::vector<thread_stack> ask_stacks(program& of, std::size_t runtimes, const std::string& which) {
+std::vector<thread_stack> ask_stacks(program& asked, std::size_t runtimes,
+                                     const std::string& which) {
   std::vector<thread_stack> all;
   for (std::size_t i = 0; i < runtimes; ++i) {
     std::string question = "stacks " + std::to_string(i);
     if (!which.empty()) question += " " + which;
-    for (thread_stack& one : read_stacks(of.ask(question))) all.push_back(std::move(one));
+    for (thread_stack& one : read_stacks(asked.ask(question))) all.push_back(std::move(one));
   }
   return all;
 }

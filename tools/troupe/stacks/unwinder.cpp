@@ -183,25 +183,25 @@ bool get_thread(Dwfl*, pid_t, void* data, void** thread_data) {
 }
 
 bool read_memory(Dwfl*, Dwarf_Addr address, Dwarf_Word* word, void* data) {
-  const thread_stack& of = *static_cast<const asked_thread*>(data)->of;
-  if (address < of.stack_pointer) return false;
-  const Dwarf_Addr offset = address - of.stack_pointer;
-  if (offset > of.stack.size() || of.stack.size() - offset < sizeof *word) return false;
-  std::memcpy(word, of.stack.data() + offset, sizeof *word);
+  const thread_stack& stack = *static_cast<const asked_thread*>(data)->of;
+  if (address < stack.stack_pointer) return false;
+  const Dwarf_Addr offset = address - stack.stack_pointer;
+  if (offset > stack.stack.size() || stack.stack.size() - offset < sizeof *word) return false;
+  std::memcpy(word, stack.stack.data() + offset, sizeof *word);
   return true;
 }
 
 bool set_registers(Dwfl_Thread* thread, void* data) {
-  const thread_stack& of = *static_cast<const asked_thread*>(data)->of;
+  const thread_stack& stack = *static_cast<const asked_thread*>(data)->of;
 #if defined(__x86_64__)
   constexpr unsigned count = 17;
-  if (of.registers.size() != count) return false;
+  if (stack.registers.size() != count) return false;
 #else
   constexpr unsigned count = 32;
-  if (of.registers.size() != count + 1) return false;
-  ::dwfl_thread_state_register_pc(thread, of.registers.back());
+  if (stack.registers.size() != count + 1) return false;
+  ::dwfl_thread_state_register_pc(thread, stack.registers.back());
 #endif
-  std::vector<Dwarf_Word> words(of.registers.begin(), of.registers.begin() + count);
+  std::vector<Dwarf_Word> words(stack.registers.begin(), stack.registers.begin() + count);
   return ::dwfl_thread_state_registers(thread, 0, count, words.data());
 }
 
