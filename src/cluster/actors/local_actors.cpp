@@ -21,6 +21,7 @@ found_actor local_actors::find(const address& what, bool behind) {
   const auto known = shard.actors.find({what.kind, what.key});
   if (known != shard.actors.end()) {
     found.it = known->second;
+    TROUPE_INVARIANT(found.it->fence == shard.fence, "N1");
   } else {
     found.it = what.kind->make(core_.node(), what, shard.fence);
     shard.actors.emplace(std::pair(what.kind, std::string_view(found.it->what.key)), found.it);
@@ -91,9 +92,11 @@ void local_actors::drop(shard_actors& shard, actor_map& gone) noexcept {
 }
 
 void local_actors::open(const held_shard& shard) {
-  std::lock_guard held(shards_[shard.shard].mutex);
-  shards_[shard.shard].is_open = true;
-  shards_[shard.shard].fence = shard.fence;
+  shard_actors& state = shards_[shard.shard];
+  std::lock_guard held(state.mutex);
+  TROUPE_INVARIANT(state.actors.empty() || state.fence == shard.fence, "N1");
+  state.is_open = true;
+  state.fence = shard.fence;
 }
 
 void local_actors::close(std::uint32_t shard) noexcept {

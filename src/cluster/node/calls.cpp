@@ -7,6 +7,7 @@
 #include <typeinfo>
 #include <utility>
 
+#include "base/invariant.hpp"
 #include "cluster/node/node_state.hpp"
 #include "durable/core/exception_text.hpp"
 
@@ -27,6 +28,7 @@ std::unique_lock<std::mutex> lock_shard(activation& actor) {
 void remove(activation& actor) noexcept { actor.node->actors().remove(actor); }
 
 bool is_owned(const activation& actor) noexcept {
+  TROUPE_INVARIANT(actor.fence != 0 || actor.what.shard == own_shard, "inbound.N3");
   return actor.node->core().owns(actor.what.shard, actor.fence);
 }
 void check_owned(const activation& actor) {

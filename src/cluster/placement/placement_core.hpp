@@ -85,6 +85,7 @@ class placement::core final : public std::enable_shared_from_this<placement::cor
   void note_members(const std::vector<member_row>& rows);
   void note_owners(const std::vector<shard_row>& rows);
   std::vector<std::uint32_t> take_away_unless_held(const lease_view& view);
+  bool has_only(const std::vector<held_shard>& held) const;
   std::vector<held_shard> give_new(const attempt& ended);
   void expire();
   void begin_drains();
@@ -133,6 +134,7 @@ class placement::core final : public std::enable_shared_from_this<placement::cor
   time leave_by_{0};  // once the departure has begun
   std::optional<plan> plan_;
   std::bitset<shard_count> draining_;
+  std::array<std::uint64_t, shard_count> last_fences_{};  // with which each was given last
   std::uint32_t mine_ = 0;
   unsigned drains_ = 0;
   bool renewing_ = false, hurries_ = false;

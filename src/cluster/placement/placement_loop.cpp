@@ -4,6 +4,7 @@
 #include <unordered_map>
 #include <utility>
 
+#include "base/invariant.hpp"
 #include "base/text/reason.hpp"
 #include "cluster/placement/placement_core.hpp"
 #include "cluster/placement/share.hpp"
@@ -177,6 +178,7 @@ void placement::core::take(const drained& ended) {
   for (const held_shard& shard : ended.which) {
     // Otherwise it was released before, or lost and has perhaps come back.
     if (words_.fence(shard.shard) != shard.fence) continue;
+    TROUPE_INVARIANT(draining_[shard.shard], "L2");
     words_.take_away(shard.shard);
     --mine_;
     draining_.reset(shard.shard);
@@ -265,6 +267,13 @@ std::vector<std::uint32_t> placement::core::take_away_unless_held(const lease_vi
   return lost;
 }
 
+// Whether this node acts for no other shards.
+bool placement::core::has_only(const std::vector<held_shard>& held) const {
+  std::uint32_t count = 0;
+  for (const held_shard& shard : held) count += words_.fence(shard.shard) == shard.fence ? 1 : 0;
+  return count == mine_;
+}
+
 // The lease counts from when the renewal was begun (L1). What this node had when it began, and has
 // not any more, does not come back so (L3).
 std::vector<held_shard> placement::core::give_new(const attempt& ended) {
@@ -272,10 +281,14 @@ std::vector<held_shard> placement::core::give_new(const attempt& ended) {
   std::vector<held_shard> gained;
   std::lock_guard held(mutex_);
   if (loop_.is_over()) return gained;
+  TROUPE_INVARIANT(has_only(ended.view->held), "lease_words.W1");
   words_.set_until(until);
   if (clock_() >= until) return gained;
   for (const held_shard& shard : ended.view->held) {
     if (std::ranges::binary_search(ended.what.kept, shard)) continue;
+    TROUPE_INVARIANT(words_.until() == until, "lease_words.W2");
+    TROUPE_INVARIANT(shard.fence > last_fences_[shard.shard], "L3");
+    last_fences_[shard.shard] = shard.fence;
     words_.give(shard.shard, shard.fence);
     ++mine_;
     gained.push_back(shard);

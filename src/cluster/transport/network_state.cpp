@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <charconv>
 
+#include "base/invariant.hpp"
 #include "kit/clock_and_random.hpp"
 #include "troupe/cluster/error.hpp"
 #include "troupe/runtime/here.hpp"
@@ -180,7 +181,9 @@ state::asked state::request(const endpoint_ptr& by, const std::string& subject, 
     begun.nobody = !anybody && !cut_off.contains(by->node);
     if (begun.nobody) return begun;
     begun.number = ++last_request;
-    endpoint::request& waits = by->requests[begun.number];
+    const auto [at, is_new] = by->requests.try_emplace(begun.number);
+    TROUPE_INVARIANT(is_new, "W3");
+    endpoint::request& waits = at->second;
     begun.end = waits.asker.get_future();
     parcel message;
     message.what.bytes = std::move(bytes);
@@ -287,6 +290,7 @@ void state::heal_where(const std::optional<std::pair<std::string, std::string>>&
 
 void state::drop(parcel& message, afterwards& later) {
   network_subscription* const into = message.into.get();
+  TROUPE_INVARIANT(into == nullptr || into->on_the_way > 0, "W1");
   if (into == nullptr || --into->on_the_way > 0 || !into->ends) return;
   later.closed.push_back(message.into);
 }
@@ -315,6 +319,7 @@ void state::arrive_answer(endpoint& asker, parcel& message, afterwards& later) {
 // it is held.
 std::optional<std::chrono::nanoseconds> state::carry_first(network_link& over, afterwards& later) {
   std::lock_guard held(mutex);
+  TROUPE_INVARIANT(over.carried, "W2");
   const bool cut = !passes(*over.from, *over.target);
   if (over.parcels.empty() || (cut && faults.holds)) {
     over.carried = false;

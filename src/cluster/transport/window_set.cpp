@@ -23,6 +23,11 @@ bool window_set::has_room(const window& target, std::size_t bytes) const noexcep
   return messages_out < chosen_.messages && bytes_out + bytes <= chosen_.bytes;
 }
 
+bool window_set::has_mark_where_calls_wait(const window& target) const noexcept {
+  return target.waiting.empty() || closed_ ||
+         (target.marks != 0 && (target.marked == target.sent || target.marks >= marks_max));
+}
+
 void window_set::count(window& target, std::size_t bytes) noexcept {
   target.sent.bytes += bytes;
   ++target.sent.messages;
@@ -93,8 +98,10 @@ window_set::wait window_set::begin_wait(const window_ptr& target, std::size_t by
     result.number = ++last_call_;
     window::waiting_call& call = target->waiting.try_emplace(result.number, bytes).first->second;
     result.end = call.promised.get_future();
+    TROUPE_INVARIANT(target->waiting.rbegin()->first == result.number, "W3");
     in = let_in(*target);  // there may be room since enter()
     result.due = mark_due(target);
+    TROUPE_INVARIANT(has_mark_where_calls_wait(*target), "W2");
     result.remind = !target->waiting.empty() && !std::exchange(target->reminded, true);
   }
   for (promise<>& call : in) call.set_value();
@@ -126,6 +133,7 @@ std::optional<window_set::mark> window_set::taken(const window_ptr& target, cons
     if (at.messages > target->marked.messages) target->marked = at;
     in = let_in(*target);
     due = mark_due(target);
+    TROUPE_INVARIANT(has_mark_where_calls_wait(*target), "W2");
   }
   for (promise<>& call : in) call.set_value();
   return due;

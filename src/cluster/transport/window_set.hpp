@@ -20,6 +20,7 @@
 #include <string_view>
 #include <vector>
 
+#include "base/invariant.hpp"
 #include "cluster/transport/window_options.hpp"
 #include "troupe/base/small_mutex.hpp"
 #include "troupe/task/future.hpp"
@@ -34,6 +35,9 @@ struct position {
 
 struct window {
   explicit window(std::string of) : subject(std::move(of)) {}
+  window(const window&) = delete;
+  window& operator=(const window&) = delete;
+  ~window() { TROUPE_INVARIANT(waiting.empty(), "W4"); }
   struct waiting_call {
     explicit waiting_call(std::size_t of) noexcept : bytes(of) {}
     std::size_t bytes;
@@ -98,6 +102,7 @@ class window_set {
 
   // Under the mutex.
   bool has_room(const window& target, std::size_t bytes) const noexcept;
+  bool has_mark_where_calls_wait(const window& target) const noexcept;  // W2
   void count(window& target, std::size_t bytes) noexcept;
   std::optional<mark> mark_due(const window_ptr& pointer);
   std::vector<promise<>> let_in(window& target);

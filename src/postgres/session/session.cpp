@@ -344,6 +344,7 @@ void session::lose(std::string reason) {
   // What stands behind a statement at which the server has ended, it has not seen.
   const bool told = !s.sent.empty() && s.sent.front().fatal;
   bool first = true;
+  s.syncs = 0;
   for (sent_request& sent : std::exchange(s.sent, {})) {
     const bool in_front = std::exchange(first, false);
     if (sent.what == nullptr) continue;

@@ -3,6 +3,7 @@
 
 #include <utility>
 
+#include "base/invariant.hpp"
 #include "postgres/session/first_word.hpp"
 #include "postgres/session/refusal.hpp"
 #include "postgres/session/session_state.hpp"
@@ -35,6 +36,7 @@ void session::send_waiting() {
     }
     const std::unique_ptr<request> gone = std::move(s.waiting.front());
     s.waiting.pop_front();
+    TROUPE_INVARIANT(refused != nullptr || gone->asker.abandoned(), "S1");
     if (refused != nullptr) gone->asker.set_exception(refused);
   }
 }
@@ -42,6 +44,7 @@ void session::send_waiting() {
 // Returns whether the first of those that wait was sent. Throws error if it cannot be.
 bool session::send(request& what) {
   state& s = *state_;
+  TROUPE_INVARIANT(&what == s.waiting.front().get(), "S3");
   if (!what.is_repeatable() && s.may_be_hit()) return false;
   switch (what.kind) {
     case request_kind::statement:
@@ -184,7 +187,7 @@ void session::ask_for_forms(const std::string& text, const std::vector<std::uint
       "type WHERE t.typtype = 'd') SELECT own::pg_catalog.int8, type::pg_catalog.int8 FROM below "
       "JOIN pg_catalog.pg_type AS t ON t.oid = type WHERE t.typtype <> 'd'";
   if (PQsendQueryParams(s.on->pg, words.c_str(), 0, nullptr, nullptr, nullptr, nullptr, 0) != 1 ||
-      PQpipelineSync(s.on->pg) != 1)
+      !s.add_sync())
     return;  // the connection has ended
   sent_request& sent = s.sent.emplace_back();
   sent.asks_for = text;
@@ -207,7 +210,7 @@ void session::deallocate() {
   for (const std::string& name : std::exchange(s.forgotten, {})) {
     const std::string words = "DEALLOCATE " + name;
     if (PQsendQueryParams(s.on->pg, words.c_str(), 0, nullptr, nullptr, nullptr, nullptr, 0) != 1 ||
-        PQpipelineSync(s.on->pg) != 1)
+        !s.add_sync())
       return;
     s.sent.emplace_back().cancels = s.cancels;
   }
@@ -217,7 +220,7 @@ void session::deallocate() {
 // behind one that fails.
 void session::end_sending(bool well, std::string prepares) {
   state& s = *state_;
-  if (!well || PQpipelineSync(s.on->pg) != 1) {
+  if (!well || !s.add_sync()) {
     const std::string reason = PQerrorMessage(s.on->pg);
     if (PQstatus(s.on->pg) != CONNECTION_OK) throw lost_error(reason, "08006", effect::none);
     throw database::error(failure::statement, 0,
@@ -226,9 +229,11 @@ void session::end_sending(bool well, std::string prepares) {
   sent_request& sent = s.sent.emplace_back();
   sent.cancels = s.cancels;
   sent.prepares = std::move(prepares);
+  TROUPE_INVARIANT(s.sent.size() == s.syncs, "S2");
   if (!sent.prepares.empty()) return;
   sent.what = std::move(s.waiting.front());
   s.waiting.pop_front();
+  TROUPE_INVARIANT(sent.what->scope == 0 || sent.what->scope == s.scopes.current(), "S4");
 }
 
 // Several statements travel by the simple protocol, which is not for pipelines; a COPY would never

@@ -158,11 +158,19 @@ struct session::state {
     }
   }
 
+  // Ends one request in the pipeline. Returns false if the connection has ended.
+  bool add_sync() noexcept {
+    if (PQpipelineSync(on->pg) != 1) return false;
+    ++syncs;
+    return true;
+  }
+
   const std::string target;
   const options chosen;
   std::shared_ptr<wire> on;  // null: not connected
   std::deque<std::unique_ptr<request>> waiting;
   std::deque<sent_request> sent;
+  std::size_t syncs = 0;  // in the pipeline, not answered yet
   kit::lru_map<std::string, prepared> statements;
   arguments values;         // of the statement that is being sent
   std::uint64_t epoch = 0;  // counts the connections

@@ -6,6 +6,7 @@
 #include <cstdlib>
 #include <iterator>
 
+#include "base/invariant.hpp"
 #include "postgres/session/first_word.hpp"
 #include "postgres/session/refusal.hpp"
 #include "postgres/session/session_state.hpp"
@@ -71,6 +72,8 @@ void session::take(void* given) {
   sent_request& front = s.sent.front();
   switch (PQresultStatus(result.get())) {
     case PGRES_PIPELINE_SYNC:
+      TROUPE_INVARIANT(s.syncs == s.sent.size(), "S2");
+      --s.syncs;
       return finish_front();
     case PGRES_PIPELINE_ABORTED:
       return;
