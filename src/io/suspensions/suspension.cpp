@@ -44,7 +44,7 @@ void trace_write(const descriptor& descriptor, std::int32_t sent) noexcept {
 bool is_read_ahead(const operation& operation) noexcept {
   return operation.what == action::read && (operation.behind & read_ahead::is_ahead) != 0;
 }
-// What it was given has gone to its reader, or back to the slot.
+// Its reader or the slot holds the bytes that it was given.
 void end_read_ahead(const operation& operation) noexcept {
   if (!is_read_ahead(operation) || operation.at == nullptr) return;
   const std::lock_guard lock(operation.at->mutex);

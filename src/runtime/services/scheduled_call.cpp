@@ -73,9 +73,9 @@ void scheduled_call::on_time(timer& self) noexcept {
 
 sched::runnable& scheduled_call::make_posted(void* fired) {
   void* const block = memory::allocate(sizeof(posted));
-  posted& made = *::new (block) posted(*static_cast<scheduled_call*>(fired));
-  made.type = &posted::vtable;
-  return made;
+  posted& item = *::new (block) posted(*static_cast<scheduled_call*>(fired));
+  item.type = &posted::vtable;
+  return item;
 }
 
 const sched::runnable_vtable scheduled_call::posted::vtable{&run, &never_deactivate, &never_pending,
