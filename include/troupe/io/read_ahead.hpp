@@ -15,9 +15,8 @@ namespace troupe::io {
 
 // While the reader waits for more, these bytes lie in the stream, among those that were put back
 // (src/io/buffers/kept_input.hpp), and the reader reads behind them. The next read of the stream
-// gets
-// them as soon as the reader has been dropped, although the end of its wait may still be on its
-// way (docs/protocols/given_up_waits.md).
+// gets them as soon as the reader has been dropped, although the end of its wait may still be on
+// its way (docs/protocols/given_up_waits.md).
 //
 // Thread: the one that reads the stream. Lifetime: the stream may be closed or moved meanwhile; a
 // reader that outlives it runs within a turn of its runtime.
