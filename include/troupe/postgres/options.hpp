@@ -24,7 +24,8 @@ struct options {
   // How long the server may send nothing while it works for a caller that has given up, whose
   // statement it is asked to cancel. Then the connection is given up as by answer_timeout. A server
   // that has failed behind a proxy, which keeps the connection open, would otherwise hold back the
-  // end of the program. 1 ms or more.
+  // end of the program. After ten times as long it is given up whatever the server sends. 1 ms or
+  // more.
   time_span cancel_timeout = std::chrono::seconds(10);
   // Statements that are sent and not yet answered; more of them wait in the program. 1 or more.
   std::size_t in_flight_max = 256;
@@ -38,7 +39,9 @@ struct options {
   // Rows of one answer; more are an error, and the statement is cancelled. An answer lies in memory
   // as a whole. 1 or more.
   std::size_t rows_max = 1'000'000;
-  // Bytes of all rows of one answer, likewise; one row more than that may be in memory. 1 or more.
+  // Bytes of all rows of one answer, likewise; one row more than that may be in memory. A row that
+  // has 16 MiB more than that, or as many reports without a result, end the connection: the call
+  // fails with failure::lost. 1 or more.
   std::size_t bytes_max = 256 * 1024 * 1024;
 };
 

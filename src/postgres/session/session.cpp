@@ -25,6 +25,10 @@ namespace {
 using database::effect;
 using database::failure;
 
+constexpr const char* unwanted_too_long =
+    "the server has not ended a statement whose caller has gone; look whether it runs, or raise "
+    "cancel_timeout";
+
 // They hold the session and its connection only while answers are due. `at_most`: of one wait.
 task<> wait_to_read(ref<session> on, std::shared_ptr<wire> used_wire,
                     std::chrono::nanoseconds at_most) {
@@ -34,7 +38,11 @@ task<> wait_to_read(ref<session> on, std::shared_ptr<wire> used_wire,
       bool is_silent = false;
       try {
         const int fd = PQsocket(used_wire->pg);  // negative: libpq has closed it, as below
-        if (fd >= 0) co_await readable(fd).timeout(at_most).stop(ends);
+        if (used_wire->has_more) {
+          co_await yield();
+        } else if (fd >= 0) {
+          co_await readable(fd).timeout(at_most).stop(ends);
+        }
       } catch (const timed_out&) {
         is_silent = true;
       } catch (const io_error&) {
@@ -118,13 +126,6 @@ task<> cancel(ref<session> on, std::shared_ptr<wire> used_wire, std::shared_ptr<
   }
 }
 
-// OpenSSL may have decrypted more than libpq has read; the socket does not tell.
-bool has_more_inside(PGconn* pg) {
-  if (PQsslInUse(pg) == 0) return false;
-  const auto* const ssl = static_cast<const SSL*>(PQsslStruct(pg, "OpenSSL"));
-  return ssl != nullptr && SSL_pending(ssl) > 0;
-}
-
 // Makes the text with which all names of a connection's statements begin. Nobody can guess it.
 std::string new_name_begin() {
   std::array<unsigned char, 16> secret{};
@@ -136,14 +137,24 @@ std::string new_name_begin() {
   return name + '_';
 }
 
-// Whether the server has closed the connection while nothing was asked.
-bool has_ended(PGconn* pg) {
-  for (;;) {
+// Bytes that may come without a result, in a row or in reports.
+std::size_t unanswered_max(const options& chosen) noexcept {
+  constexpr std::size_t reports_max = 16 * 1024 * 1024;
+  return chosen.bytes_max + std::min(reports_max, SIZE_MAX - chosen.bytes_max);
+}
+
+// Whether the server has closed the connection, or floods it, while nothing was asked.
+bool has_ended(wire& used_wire, std::size_t most) {
+  constexpr int rounds_max = 16;
+  for (int round = 0; round < rounds_max; ++round) {
     char next = 0;
-    const ssize_t got = ::recv(PQsocket(pg), &next, 1, MSG_PEEK | MSG_DONTWAIT);
+    const ssize_t got = ::recv(PQsocket(used_wire.pg), &next, 1, MSG_PEEK | MSG_DONTWAIT);
     if (got < 0) return errno != EAGAIN && errno != EINTR;
-    if (got == 0 || PQconsumeInput(pg) == 0) return true;
+    if (got == 0) return true;
+    const wire::input read = used_wire.read(most);
+    if (read == wire::input::broken || read == wire::input::flooded) return true;
   }
+  return false;
 }
 
 }  // namespace
@@ -160,7 +171,9 @@ bool session::is_open() const noexcept { return state_->on != nullptr; }
 
 void session::submit(std::unique_ptr<request> what) {
   // A server that was started anew meanwhile is not worth an error.
-  if (state_->on != nullptr && state_->sent.empty() && has_ended(state_->on->pg)) lose();
+  if (state_->on != nullptr && state_->sent.empty() &&
+      has_ended(*state_->on, unanswered_max(state_->chosen)))
+    lose();
   if (what->text.find('\0') != std::string::npos)
     return what->asker.set_exception(std::make_exception_ptr(database::error(
         failure::statement, 0,
@@ -240,11 +253,24 @@ bool session::read_from(const wire& used_wire) {
     return false;
   }
   s.heard = now();
-  bool good = PQconsumeInput(used_wire.pg) == 1;
-  while (good && has_more_inside(used_wire.pg)) good = PQconsumeInput(used_wire.pg) == 1;
+  const wire::input came = s.on->read(unanswered_max(s.chosen));
   go_on();
   if (s.on.get() != &used_wire) return false;
-  if (!good) {
+  if (came == wire::input::flooded) {
+    // The next connection would be flooded as well: waiting requests fail now.
+    const std::string reason =
+        "the server has sent more bytes without a result than one row may have; look whether it "
+        "is a PostgreSQL server, or raise bytes_max";
+    const auto failed = std::make_exception_ptr(lost_error(reason, "08006", effect::none));
+    for (auto& request : std::exchange(s.waiting, {})) request->asker.set_exception(failed);
+    lose(reason);
+    return false;
+  }
+  if (s.is_unwanted_for_ever(now())) {
+    lose(unwanted_too_long);
+    return false;
+  }
+  if (came == wire::input::broken) {
     lose();
     return false;
   }
@@ -262,9 +288,7 @@ bool session::hear_nothing(const wire& used_wire) {
     return false;
   }
   if (s.is_unwanted_too_long(now())) {
-    lose(
-        "the server has not ended a statement whose caller has gone; look whether it runs, or "
-        "raise cancel_timeout");
+    lose(unwanted_too_long);
     return false;
   }
   return s.reading;

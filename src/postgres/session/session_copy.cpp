@@ -1,5 +1,6 @@
 // session: COPY, and what the server notifies.
 #include <algorithm>
+#include <cstring>
 #include <utility>
 
 #include "postgres/session/refusal.hpp"
@@ -107,6 +108,7 @@ void session::get_copied() {
     char* row = nullptr;
     got = PQgetCopyData(s.on->pg, &row, 1);
     if (got <= 0) break;
+    s.on->note_result();
     if (!s.sent.front().unwanted) s.copy.text.append(row, static_cast<std::size_t>(got));
     PQfreemem(row);
   }
@@ -162,6 +164,8 @@ void session::take_notifications() {
   for (;;) {
     const std::unique_ptr<PGnotify, decltype(frees)> got(PQnotifies(s.on->pg), frees);
     if (got == nullptr) return;
+    // Type, length, process, and two texts with their ends.
+    s.on->note_message(11 + std::strlen(got->relname) + std::strlen(got->extra));
     for (listening& listener : s.listeners) {
       if (listener.name != got->relname) continue;
       const bool kept =

@@ -139,6 +139,11 @@ struct session::state {
     return !sent.empty() && sent.front().unwanted_since &&
            at - std::max(*sent.front().unwanted_since, heard) >= chosen.cancel_timeout;
   }
+  // However much the server sends.
+  bool is_unwanted_for_ever(std::chrono::nanoseconds at) const noexcept {
+    return !sent.empty() && sent.front().unwanted_since &&
+           (at - *sent.front().unwanted_since) / 10 >= chosen.cancel_timeout;
+  }
   // After so long without a byte is_late and is_unwanted_too_long are looked at.
   std::chrono::nanoseconds silence_max() const noexcept {
     const std::chrono::nanoseconds part = chosen.cancel_timeout / 4;

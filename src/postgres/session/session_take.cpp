@@ -69,6 +69,7 @@ bool session::take_answers() {
 void session::take(void* given) {
   state& s = *state_;
   owned_result result(static_cast<PGresult*>(given));
+  s.on->note_result();
   sent_request& front = s.sent.front();
   switch (PQresultStatus(result.get())) {
     case PGRES_PIPELINE_SYNC:

@@ -1,6 +1,8 @@
 #include "postgres/session/wire.hpp"
 
 #include <netdb.h>
+#include <openssl/ssl.h>
+#include <sys/ioctl.h>
 
 #include <algorithm>
 #include <array>
@@ -201,16 +203,36 @@ std::chrono::nanoseconds connect_timeout_of(const settings& found) {
 
 [[noreturn]] void refuse(PGconn* pg) { throw no_connection(PQerrorMessage(pg)); }
 
-void ignore_notice(void*, const PGresult*) noexcept {}
+// The bytes of a notice: its type, its length, a zero byte at its end, and of each field a letter
+// and a text with its end.
+std::size_t bytes_of(const PGresult* notice) noexcept {
+  constexpr std::string_view letters = "SVCMDHPpqWstcdnFLR";
+  std::size_t bytes = 6;
+  for (const char letter : letters) {
+    if (const char* const text = PQresultErrorField(notice, letter)) bytes += std::strlen(text) + 2;
+  }
+  return bytes;
+}
+void drop_notice(void* of_wire, const PGresult* notice) noexcept {
+  static_cast<wire*>(of_wire)->note_message(bytes_of(notice));
+}
+
+// OpenSSL may have decrypted more than libpq has read; the socket does not tell.
+bool has_more_inside(PGconn* pg) noexcept {
+  if (PQsslInUse(pg) == 0) return false;
+  const auto* const ssl = static_cast<const SSL*>(PQsslStruct(pg, "OpenSSL"));
+  return ssl != nullptr && SSL_pending(ssl) > 0;
+}
 
 task<std::shared_ptr<wire>> try_place(const request_for_wire& wanted, place at, const char* role,
                                       std::chrono::nanoseconds until) {
   const auto opened = std::make_shared<wire>(start(wanted, at, role));
-  PQsetNoticeReceiver(opened->pg, &ignore_notice, nullptr);
+  PQsetNoticeReceiver(opened->pg, &drop_notice, opened.get());
   const PGVerbosity chosen = PQsetErrorVerbosity(opened->pg, PQERRORS_VERBOSE);
   PostgresPollingStatusType wants = PGRES_POLLING_WRITING;
   if (PQstatus(opened->pg) == CONNECTION_BAD) refuse(opened->pg);
-  for (;;) {
+  constexpr std::size_t greeting_max = 16 * 1024 * 1024;
+  for (std::size_t greeting = 0;;) {
     // libpq may have closed this socket for another one at each step.
     const int fd = PQsocket(opened->pg);
     if (wants == PGRES_POLLING_READING) {
@@ -218,6 +240,9 @@ task<std::shared_ptr<wire>> try_place(const request_for_wire& wanted, place at, 
     } else {
       co_await writable(fd).timeout(until - now());
     }
+    greeting += bytes_in_socket(opened->pg);  // libpq reads no more now
+    if (greeting > greeting_max)
+      throw no_connection("the server sends without end; look whether it is a PostgreSQL server");
     wants = PQconnectPoll(opened->pg);
     if (wants == PGRES_POLLING_OK) break;
     if (wants == PGRES_POLLING_FAILED) refuse(opened->pg);
@@ -289,6 +314,31 @@ task<std::shared_ptr<wire>> try_standbys_first(const request_for_wire& wanted,
 }
 
 }  // namespace
+
+std::size_t bytes_in_socket(PGconn* pg) noexcept {
+  int bytes = 0;
+  return ::ioctl(PQsocket(pg), FIONREAD, &bytes) == 0 ? static_cast<std::size_t>(bytes) : 0;
+}
+
+wire::input wire::read(std::size_t most) noexcept {
+  constexpr int rounds_max = 16;
+  constexpr std::size_t at_once = 8'192;  // libpq reads at least so much if it is there
+  has_more = false;
+  for (int round = 0; round < rounds_max; ++round) {
+    const std::size_t before = bytes_in_socket(pg);
+    if (PQconsumeInput(pg) != 1) return input::broken;
+    const std::size_t left = bytes_in_socket(pg);
+    // Meanwhile more may come.
+    unanswered_ += std::max(before - std::min(left, before), std::min(before, at_once));
+    // Before libpq looks at an answer: its rows are to come one by one.
+    PQsetSingleRowMode(pg);
+    static_cast<void>(PQisBusy(pg));
+    if (unanswered_ > most) return input::flooded;
+    has_more = has_more_inside(pg);
+    if (!has_more) return input::all;
+  }
+  return input::more;
+}
 
 task<std::shared_ptr<wire>> open_wire(std::string target, std::chrono::nanoseconds at_most) {
   const std::chrono::nanoseconds until = time_span(at_most).after(now());

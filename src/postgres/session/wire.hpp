@@ -5,6 +5,8 @@
 
 #include <atomic>
 #include <chrono>
+#include <cstddef>
+#include <cstdint>
 #include <memory>
 #include <stop_token>
 #include <string>
@@ -20,9 +22,30 @@ struct wire {
   wire& operator=(const wire&) = delete;
   ~wire() { PQfinish(pg); }
 
+  // How a reading ended. `more`: bytes are left, and the socket may not tell. `flooded`: libpq may
+  // hold more than `most` bytes.
+  enum class input : std::uint8_t { all, more, broken, flooded };
+  // Reads the bytes that have arrived, in a bounded number of rounds: a server that sends without
+  // end keeps no turn busy. The bytes are counted, since libpq keeps each report of a parameter and
+  // shows none.
+  input read(std::size_t most) noexcept;
+  // libpq has given a result, or a piece of a COPY: it holds nothing that came before.
+  void note_result() noexcept { unanswered_ = 0; }
+  // It has given a message of so many bytes.
+  void note_message(std::size_t bytes) noexcept {
+    unanswered_ -= bytes < unanswered_ ? bytes : unanswered_;
+  }
+
   PGconn* const pg;
   std::stop_source ends;  // of the waits for the socket
+  bool has_more = false;  // the last reading ended with input::more
+
+ private:
+  std::size_t unanswered_ = 0;  // bytes that came behind the last result, without the messages
 };
+
+// Bytes that wait in the connection's socket.
+std::size_t bytes_in_socket(PGconn* pg) noexcept;
 
 // Connects to the first of the hosts, and of their addresses, that answers. Names are resolved on a
 // thread that may block, for libpq would block the worker. Throws database::error, cancelled.
