@@ -95,8 +95,8 @@ struct subscription_state : std::enable_shared_from_this<subscription_state> {
   std::atomic<std::size_t> bytes{0};         // in `arrived`
   std::atomic<std::uint64_t> missed{0};      // in all
   std::atomic<std::uint64_t> missed_now{0};  // since the last one that had room
-  // Of those that it lost in give_way() after its end: no later message has their number.
-  std::atomic<std::uint64_t> lost_behind_end{0};
+  // Held while give_way() takes messages: a reader that finds the end waits for their number.
+  std::mutex giving_way;
   std::uint64_t sid = 0;
   outcome ended;        // written before `arrived` is closed
   bool at_end = false;  // guarded by the client: `ended` is written

@@ -161,9 +161,10 @@ task<> drain_one(handle_ptr by, subscription_ptr of) {
 [[noreturn]] void throw_lost_behind_end(const subscription_state& subscription,
                                         std::uint64_t lost) {
   throw error(failure::too_much_kept,
-              "troupe: nats: too much waited to be read, and most of it in the subscription to " +
-                  subscription.subject + ", which had ended: its last " + std::to_string(lost) +
-                  " messages are lost: read faster, or allow more (options::unread_bytes_max)");
+              "troupe: nats: too much waited to be read: the subscription to " +
+                  subscription.subject + " has ended, and its last " + std::to_string(lost) +
+                  " messages are lost: read faster, or allow more (options::unread_bytes_max, and "
+                  "messages_max and bytes_max of the subscription)");
 }
 
 task<std::optional<message>> next_of(handle_ptr by, subscription_ptr subscription) {
@@ -177,9 +178,13 @@ task<std::optional<message>> next_of(handle_ptr by, subscription_ptr subscriptio
   }
   by->is->leave(subscription);
   subscription->ended.check();
-  // order: relaxed  a sum; it publishes nothing
-  if (const auto lost = subscription->lost_behind_end.exchange(0, std::memory_order_relaxed))
-    throw_lost_behind_end(*subscription, lost);
+  std::uint64_t lost = 0;
+  {
+    const std::lock_guard taking(subscription->giving_way);
+    // order: relaxed  the mutex orders it, and no later message has the number
+    lost = subscription->missed_now.exchange(0, std::memory_order_relaxed);
+  }
+  if (lost != 0) throw_lost_behind_end(*subscription, lost);
   co_return std::nullopt;
 }
 

@@ -64,6 +64,7 @@ void end_largest(unread_book& book) {
 // As many messages as there are now: the connection may deliver more meanwhile.
 void subscription_state::give_way() {
   std::uint64_t messages = 0, missed_before = 0;
+  std::unique_lock taking(giving_way);
   for (std::size_t left = arrived.size(); left > 0; --left) {
     const std::optional<message> lost = arrived.try_receive();
     if (!lost) break;
@@ -75,16 +76,12 @@ void subscription_state::give_way() {
   // order: relaxed  statistics; they publish nothing
   missed.fetch_add(messages, std::memory_order_relaxed);
   missed_now.fetch_add(messages + missed_before, std::memory_order_relaxed);
+  taking.unlock();
   unread.go_on();
   const std::shared_ptr<client> by = owner.lock();
   if (by == nullptr) return;
   by->note_missed(messages);
-  if (by->has_ended(*this)) {
-    // order: relaxed  a sum; it publishes nothing
-    lost_behind_end.fetch_add(messages, std::memory_order_relaxed);
-    return;
-  }
-  if (!ends_when_largest) return;
+  if (!ends_when_largest || by->has_ended(*this)) return;
   by->end_subscription(
       shared_from_this(),
       outcome::failed(failure::too_much_kept,
