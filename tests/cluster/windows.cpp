@@ -302,6 +302,28 @@ TEST_P(cluster_windows, a_wait_for_room_ends_with_its_deadline_and_lets_others_i
   });
 }
 
+// The marks end without an answer then, and a call that waits sends another one.
+TEST_P(cluster_windows, a_node_that_takes_nothing_for_long_is_asked_again) {
+  with(window_of(8), [](test_network& nodes) -> task<> {
+    const transport_ptr by = nodes.node("by"), to = nodes.node("to");
+    const auto never = [](incoming) -> task<> { co_await sleep_for(1h); };
+    co_await take(*to, "slow", never);
+    const auto sends = [&by]() -> task<> {
+      task<> send = by->send("slow", "x");
+      co_await std::move(send);
+    };
+    std::string outcome = "ok ";
+    for (int i = 0; i < 30 && outcome == "ok "; ++i) {
+      auto tries = outcome_of(with_deadline(1s, sends));
+      outcome = co_await std::move(tries);
+    }
+    EXPECT_EQ(outcome, "timed_out");
+    co_await sleep_for(6min);
+    auto again = outcome_of(with_deadline(1s, sends));
+    EXPECT_EQ(co_await std::move(again), "timed_out");
+  });
+}
+
 TEST_P(cluster_windows, a_close_ends_who_waits_for_room) {
   with(window_of(4), [](test_network& nodes) -> task<> {
     transport_ptr by = nodes.node("by");

@@ -13,8 +13,9 @@
 //   L2  A shard that is released has been drained before: nothing of it runs, and what was answered
 //       is stored. Or `lost` was told of it, since the drain took too long. Each is released as
 //       soon as it is at rest, so that what runs in the others can reach its actors where they go.
-//   L3  A shard of which `lost` was told comes back with a larger fence only: the next renewal does
-//       not keep it, so that the store takes it away, even if no other node wants it.
+// A shard of which `lost` was told comes back with a larger fence only, if the store does as it
+// must: the next renewal does not keep it, so that the store takes it away, even if no other node
+// wants it.
 // The whole protocol: docs/protocols/placement.md.
 #pragma once
 

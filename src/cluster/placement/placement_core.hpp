@@ -134,7 +134,6 @@ class placement::core final : public std::enable_shared_from_this<placement::cor
   time leave_by_{0};  // once the departure has begun
   std::optional<plan> plan_;
   std::bitset<shard_count> draining_;
-  std::array<std::uint64_t, shard_count> last_fences_{};  // with which each was given last
   std::uint32_t mine_ = 0;
   unsigned drains_ = 0;
   bool renewing_ = false, hurries_ = false;

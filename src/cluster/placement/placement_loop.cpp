@@ -275,7 +275,7 @@ bool placement::core::has_only(const std::vector<held_shard>& held) const {
 }
 
 // The lease counts from when the renewal was begun (L1). What this node had when it began, and has
-// not any more, does not come back so (L3).
+// not any more, does not come back so.
 std::vector<held_shard> placement::core::give_new(const attempt& ended) {
   const time until = lasts_forever() ? never : ended.begun + chosen_.lease - chosen_.margin;
   std::vector<held_shard> gained;
@@ -287,8 +287,6 @@ std::vector<held_shard> placement::core::give_new(const attempt& ended) {
   for (const held_shard& shard : ended.view->held) {
     if (std::ranges::binary_search(ended.what.kept, shard)) continue;
     TROUPE_INVARIANT(words_.until() == until, "lease_words.W2");
-    TROUPE_INVARIANT(shard.fence > last_fences_[shard.shard], "L3");
-    last_fences_[shard.shard] = shard.fence;
     words_.give(shard.shard, shard.fence);
     ++mine_;
     gained.push_back(shard);

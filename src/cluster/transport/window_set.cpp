@@ -38,6 +38,8 @@ std::optional<window_set::mark> window_set::mark_due(const window_ptr& pointer) 
   window& target = *pointer;
   TROUPE_INVARIANT(is_within(target.taken, target.marked) && is_within(target.marked, target.sent),
                    "W1");
+  // All marks have ended, the last without an answer: a call that waits needs another mark.
+  if (target.marks == 0 && !target.waiting.empty()) target.marked = target.taken;
   if (target.marked == target.sent || target.marks >= marks_max || closed_) return std::nullopt;
   const bool quarter = target.sent.bytes - target.marked.bytes >= chosen_.bytes / 4 ||
                        target.sent.messages - target.marked.messages >= chosen_.messages / 4;
