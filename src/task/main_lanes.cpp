@@ -64,11 +64,6 @@ void main_lanes::give_back(std::uint8_t lane) noexcept {
   if (lane != 0) lanes[lane].store(0, std::memory_order_relaxed);
 }
 
-// order: relaxed  for a thread that the lane's runtime outlives
-bool main_lanes::is_claimed(std::uint8_t lane) noexcept {
-  return lanes[lane].load(std::memory_order_relaxed) != 0;
-}
-
 void main_lanes::set_search(std::uint8_t lane, const search& how) noexcept {
   searches& known = searches::get();
   std::lock_guard lock(known.mutex);

@@ -5,8 +5,9 @@
 // when it blocks for such a result without a time limit, while no thread is in run() and it is the
 // thread that would call run(). It also does so if what it waits for waits in turn for such a
 // result: the search for deadlocks finds that (docs/protocols/deadlocks.md).
+// A result that carries a number is resolved before the runtime gives that number back, except one
+// of a ref that has outlived its runtime: no thread waits long for that.
 // Invariants
-//   L1  a result that carries a number is resolved before the runtime gives that number back.
 //   L2  a lane names the blocked thread until that thread continues, or another thread enters
 //       run().
 #pragma once
@@ -23,7 +24,6 @@ class main_lanes {
   // then no wait for its results is checked.
   static std::uint8_t claim() noexcept;
   static void give_back(std::uint8_t lane) noexcept;
-  static bool is_claimed(std::uint8_t lane) noexcept;
 
   // How the lane's runtime looks for deadlocks.
   struct search {

@@ -8,7 +8,6 @@
 
 #include "base/atomics.hpp"
 #include "base/intrusive_queue.hpp"
-#include "base/invariant.hpp"
 #include "base/threads/at_fork.hpp"
 #include "task/main_lanes.hpp"
 #include "task/one_shot.hpp"
@@ -145,7 +144,6 @@ void tell_nested(nested_observer& listener, void (*act)(observer&) noexcept) noe
 }
 
 void shared_state::resolve() noexcept {
-  TROUPE_INVARIANT(main_lane == 0 || main_lanes::is_claimed(main_lane), "main_lanes.L1");
   const auto [waiting, last] = shot(word).resolve();
   if (waiting != nullptr) {
     waiting->resolved(*waiting);

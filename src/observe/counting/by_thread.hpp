@@ -13,6 +13,7 @@
 #include <thread>
 #include <vector>
 
+#include "base/thread_name.hpp"
 #include "troupe/base/platform.hpp"
 
 namespace troupe::observe {
@@ -47,20 +48,22 @@ class by_thread {
   static constinit inline std::atomic<std::uint64_t> made{0};
   struct one_thread {
     std::thread::id thread;
+    unsigned worker;
     std::unique_ptr<T> own;
   };
 
-  // A thread that has ended may leave its id, and with it its object, to another one.
+  // A thread that has ended may leave its id, and with it its object, to another thread with the
+  // same number of a worker.
   TROUPE_NOINLINE T* find_here() noexcept {
     const std::thread::id self = std::this_thread::get_id();
     std::lock_guard lock(mutex_);
     T* own = nullptr;
     for (const one_thread& one : threads_) {
-      if (one.thread == self) own = one.own.get();
+      if (one.thread == self && one.worker == base::worker_number) own = one.own.get();
     }
     try {
       if (own == nullptr) {
-        threads_.push_back({self, std::make_unique<T>()});
+        threads_.push_back({self, base::worker_number, std::make_unique<T>()});
         own = threads_.back().own.get();
       }
     } catch (const std::bad_alloc&) {

@@ -4,6 +4,8 @@
 #include <cstdint>
 #include <mutex>
 
+#include "base/threads/at_fork.hpp"
+
 namespace troupe::observe {
 namespace {
 
@@ -12,13 +14,17 @@ std::uint64_t taken = 0;                     // guarded by the mutex
 
 // Never destroyed: threads may end after the program's statics.
 std::mutex& taken_mutex() {
-  static std::mutex& instance = *new std::mutex;
+  static std::mutex& instance = [] -> std::mutex& {
+    auto& created = *new std::mutex;
+    base::hold_at_fork(created);
+    return created;
+  }();
   return instance;
 }
 
 }  // namespace
 
-constinit thread_local std::size_t thread_shard::number = 0;
+constinit thread_local std::uint8_t thread_shard::number = 0;
 
 // At the thread's end its shard is free for another thread. What the thread counts later goes to
 // the shared shard.
@@ -26,21 +32,23 @@ struct thread_shard::leaving {
   bool has_one = false;
   ~leaving() {
     if (!has_one) return;
-    const std::size_t own = number - 1;
+    const unsigned own = number - 1U;
     number = shared + 1;
     const std::lock_guard lock(taken_mutex());
     taken &= ~(std::uint64_t{1} << own);
   }
 };
 
+thread_local thread_shard::leaving
+    thread_shard::at_end;  // in a function it would have 8 bytes more
+
 TROUPE_NOINLINE std::size_t thread_shard::take() noexcept {
-  static thread_local leaving at_end;
   number = shared + 1;
   const std::lock_guard lock(taken_mutex());
   const auto free = static_cast<unsigned>(std::countr_one(taken));
   if (free == own_max) return shared;
   taken |= std::uint64_t{1} << free;
-  number = free + 1;
+  number = static_cast<std::uint8_t>(free + 1);
   at_end.has_one = true;
   return free;
 }

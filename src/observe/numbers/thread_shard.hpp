@@ -1,5 +1,7 @@
 // thread_shard: which part of a number that many threads change is the calling thread's own.
 //
+// Memory: a number has a part for each thread that has changed it, at most 65, and keeps them; a
+// histogram's part has 320 bytes.
 // Threads: any. Invariants
 //   T1  no two threads that live have the same shard of their own. A thread leaves its shard, and
 //       the next one takes it, under the same mutex: the next one sees all that was counted there.
@@ -8,6 +10,7 @@
 #include <array>
 #include <atomic>
 #include <cstddef>
+#include <cstdint>
 #include <memory>
 #include <new>
 
@@ -29,8 +32,9 @@ class thread_shard {
 
  private:
   struct leaving;
+  static thread_local leaving at_end [[gnu::tls_model("initial-exec")]];
   static std::size_t take() noexcept;
-  static constinit thread_local std::size_t number [[gnu::tls_model("initial-exec")]];  // 0: none
+  static constinit thread_local std::uint8_t number [[gnu::tls_model("initial-exec")]];  // 0: none
 };
 
 // A T for each thread that counts, which that thread changes without a locked instruction, and one
