@@ -143,10 +143,15 @@ class connection {
   std::string_view outgoing();
   void sent(std::size_t bytes) noexcept { flying_.advance(bytes); }
 
-  // Whether a coroutine has the reader lock.
+  // Whether a coroutine that reads has the reader lock; a writer has it for a moment.
   bool is_read() noexcept {
     const std::lock_guard lock(mutex_);
-    return reader_.is_held();
+    return reader_.is_held() && !reader_.is_writers();
+  }
+  // Whether bytes have arrived that OpenSSL has not read.
+  bool has_unread() noexcept {
+    const std::lock_guard lock(mutex_);
+    return input_begin_ != input_end_;
   }
   // Returns false when another coroutine has the lock.
   bool take_lock(lock_kind which) noexcept;

@@ -149,7 +149,8 @@ task<> await_input(connection& on, const tasks::limits& within) {
     co_return;
   }
   const held_lock reads(on, lock_kind::reader, held_lock::taken{});
-  co_await fill(on, within);
+  // A read on another thread may have got bytes meanwhile, and left some of them.
+  if (!on.has_unread()) co_await fill(on, within);
 }
 
 task<std::size_t> write_bytes(connection_ptr on, std::string_view bytes, bool whole,

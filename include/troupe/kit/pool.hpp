@@ -221,7 +221,7 @@ class pool {
       reusable ? slot_.put_back() : slot_.end();
     }
     std::shared_ptr<state> pool_;
-    kit::pool_core::slot slot_;  // after of_: it goes first
+    kit::pool_core::slot slot_;  // after pool_: it goes first
   };
 
   // `make` makes a resource: it returns the resource, a task of it, or another awaitable. An

@@ -49,7 +49,7 @@ class read_write_lock {
   waiter* last_ = nullptr;
 };
 
-// Holds the lock; the destructor gives it back. `of` keeps the lock's owner alive.
+// Holds the lock; the destructor gives it back. `owner` keeps the lock's owner alive.
 class pass {
  public:
   pass(std::shared_ptr<void> owner, read_write_lock& lock, access how) noexcept

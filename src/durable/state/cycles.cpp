@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <functional>
 #include <string>
+#include <unordered_set>
 #include <utility>
 
 #include "base/invariant.hpp"
@@ -14,11 +15,13 @@ namespace {
 // From one actor over the asks of handlers to the other; empty: none leads there.
 std::vector<const activation*> find_path(const activation& from, const activation& target) {
   std::vector<const activation*> path;
+  std::unordered_set<const activation*> seen;
   const std::function<bool(const activation&)> leads_there = [&](const activation& at) {
     path.push_back(&at);
+    seen.insert(&at);
     if (&at == &target) return true;
     for (const activation* const next : at.waits_for) {
-      if (std::ranges::find(path, next) == path.end() && leads_there(*next)) return true;
+      if (!seen.contains(next) && leads_there(*next)) return true;
     }
     path.pop_back();
     return false;

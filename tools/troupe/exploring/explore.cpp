@@ -94,12 +94,12 @@ std::optional<std::uint64_t> program_search::take() {
 }
 
 // Of several that fail at the same time the first counts.
-void program_search::note(found failure) {
+void program_search::note(found run) {
   const std::lock_guard lock(mutex_);
   ++done_;
-  covered_.add(*failure.seen.seen);
-  const bool earlier = !first_ || failure.number < first_->number;
-  if (!failure.seen.failure.empty() && earlier) first_ = std::move(failure);
+  covered_.add(*run.seen.seen);
+  const bool earlier = !first_ || run.number < first_->number;
+  if (!run.seen.failure.empty() && earlier) first_ = std::move(run);
   progress();
 }
 

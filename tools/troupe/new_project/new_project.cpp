@@ -70,12 +70,12 @@ void check_folder(const std::string& name) {
 
 std::string filled(std::string_view text,
                    const std::array<std::pair<std::string_view, std::string_view>, 3>& values) {
-  std::string filled(text);
+  std::string result(text);
   for (const auto& [token, value] : values) {
-    for (std::size_t at = 0; (at = filled.find(token, at)) != std::string::npos; at += value.size())
-      filled.replace(at, token.size(), value);
+    for (std::size_t at = 0; (at = result.find(token, at)) != std::string::npos; at += value.size())
+      result.replace(at, token.size(), value);
   }
-  return filled;
+  return result;
 }
 
 [[noreturn]] void cannot_write(const fs::path& path, const std::string& folder, int error) {
