@@ -3,6 +3,7 @@
 #include <filesystem>
 #include <fstream>
 
+#include "io/suspensions/at_once.hpp"
 #include "support/counted.hpp"
 #include "support/io.hpp"
 #include "support/scratch.hpp"
@@ -147,6 +148,58 @@ TEST_P(stream_sources, leave_no_read_behind) {
     run(drops_at_its_end());
   }
   EXPECT_EQ(live.load(), 0);
+}
+
+// What happens to a stream while a reader that borrows it waits, in a turn in which the rest of the
+// value has come already.
+enum class loss { moved, closed, destroyed };
+
+struct borrowing_reader {
+  const char* name;
+  async_generator<std::string> (*make)(tcp_stream& from);
+  std::string_view first, rest;
+};
+const borrowing_reader borrowing_readers[] = {
+    {"lines", [](tcp_stream& from) { return streams::lines(from); }, "hel", "lo\n"},
+    {"frames", [](tcp_stream& from) { return streams::frames(from); },
+     std::string_view("\0\0\0\5hel", 7), "lo"},
+    {"blocks", [](tcp_stream& from) { return streams::blocks(from, 10); }, "hel", "lo"},
+};
+
+task<> loses_its_stream(const borrowing_reader& reader, loss how) {
+  both_ends both = co_await connected();
+  auto from = std::make_unique<tcp_stream>(std::move(both.near));
+  tcp_stream other;
+  auto all = std::make_unique<async_generator<std::string>>(reader.make(*from));
+  co_await both.far.write_all(reader.first);
+  for (int i = 0; i < 2; ++i) {
+    auto either = when_any(all->next(), sleep_for(2ms));
+    static_cast<void>(co_await std::move(either));
+  }
+  static_cast<void>(io::at_once::write(both.far, reader.rest));
+  const auto until = std::chrono::steady_clock::now() + 1ms;  // a worker serves the event meanwhile
+  while (std::chrono::steady_clock::now() < until) {
+  }
+  if (how == loss::destroyed) all.reset();
+  if (how == loss::moved) other = std::move(*from);
+  if (how == loss::closed) from->close();
+  if (how == loss::destroyed) from.reset();
+  try {
+    if (all != nullptr) static_cast<void>(co_await all->next().timeout(5ms));
+  } catch (const timed_out&) {
+  } catch (const error&) {  // the stream is closed
+  }
+  all.reset();
+  co_await sleep_for(1ms);
+}
+
+TEST_P(stream_sources, may_lose_the_stream_that_they_borrow) {
+  for (const borrowing_reader& reader : borrowing_readers) {
+    for (const loss how : {loss::moved, loss::closed, loss::destroyed}) {
+      SCOPED_TRACE(reader.name);
+      for (int i = 0; i < 3; ++i) run(loses_its_stream(reader, how));
+    }
+  }
 }
 
 struct line_reader {

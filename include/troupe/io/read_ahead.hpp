@@ -6,6 +6,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <span>
 #include <string_view>
 
@@ -15,8 +16,8 @@ namespace troupe::io {
 
 // While the reader waits for more, these bytes lie in the stream, among those that were put back
 // (src/io/buffers/kept_input.hpp), and the reader reads behind them. The next read of the stream
-// gets them as soon as the reader has been dropped, although the end of its wait may still be on
-// its way (docs/protocols/given_up_waits.md).
+// gets them, even while the end of a dropped reader's wait is still on its way
+// (docs/protocols/given_up_waits.md). A stream that is closed loses them.
 //
 // Thread: the one that reads the stream. Lifetime: the stream may be closed or moved meanwhile; a
 // reader that outlives it runs within a turn of its runtime.
@@ -37,7 +38,7 @@ class read_ahead {
     return awaitable<read_job>(std::in_place, from.descriptor_, from.kind_,
                                std::as_writable_bytes(to), false, held_ | is_ahead);
   }
-  void see(const stream& from) noexcept;
+  void see(const stream& from);
   // Adds bytes to those that lie in the stream. Throws std::bad_alloc.
   void hold(std::string_view bytes);
   // Takes them all out of the stream.
@@ -47,7 +48,8 @@ class read_ahead {
 
  private:
   void insert(std::string_view bytes);
-  slot* at_ = nullptr;  // null before the first read
+  slot* at_ = nullptr;           // null before the first read
+  std::shared_ptr<void> keeps_;  // the reactor, whose memory the slot is
   std::size_t held_ = 0;
   std::uint16_t generation_ = 0;
 };

@@ -173,8 +173,8 @@ async_generator<std::string> lines(Input from, std::size_t most) {
       const std::size_t end = rest.find('\n');
       const bool whole = end != std::string_view::npos;
       if (line.size() + (whole ? end : rest.size()) > most) throw_too_long("a line", most);
-      if (!whole) ahead.hold(rest);
       line += rest.substr(0, end);
+      if (!whole) ahead.hold(rest);
       bytes.take(whole ? end + 1 : rest.size());
       if (!whole) break;
       const bool has_return = line.ends_with('\r');
@@ -288,7 +288,10 @@ async_generator<typename answer_of<Answer>::type> answers(ref<T> from, Args... a
 // where it is and must live as long as the stream; one that is moved in belongs to the stream.
 // Limits: reads 64 KiB at a time; throws frame_too_long for a line of more than `most` bytes. When
 // the stream is dropped, the bytes that it has read and not given go back to an input with a name
-// that is a stream or a TLS stream: its next read gets them. The bytes of a file are lost.
+// that is a stream or a TLS stream. Another lines(), frames() or blocks() over it gets them first;
+// a read of the program's own does so when the dropped wait has ended, a turn later. Until then,
+// and while a next() is pending or was given up, nothing else may read the input. The bytes of a
+// file are lost.
 template <class Input>
 async_generator<std::string> lines(Input&& from, std::size_t most = line_bytes_max) {
   return detail::lines<Input>(std::forward<Input>(from), most);

@@ -236,7 +236,13 @@ class read_ahead {
     return tasks::limited_task<read_call>(std::in_place, from.on(), std::as_writable_bytes(to),
                                           false, held_);
   }
-  void see(const tls_stream& from) { on_ = from.on(); }
+  // A stream that was moved since the read began has no connection any more.
+  void see(const tls_stream& from) {
+    if (from.connection_.is != nullptr && from.connection_.is != on_) {
+      on_ = from.connection_.is;
+      held_ = 0;
+    }
+  }
   void hold(std::string_view bytes);
   void take() noexcept;
   void give_back(std::string_view bytes) noexcept;

@@ -15,9 +15,15 @@ bool read_ahead::must_wait(const stream& from) noexcept {
   return at->reads_ahead;
 }
 
-void read_ahead::see(const stream& from) noexcept {
-  at_ = from.descriptor_.bound();
-  if (at_ != nullptr) generation_ = at_->generation;
+// A stream that was closed or moved since the read began has no slot any more: what is held lies in
+// the slot that it had.
+void read_ahead::see(const stream& from) {
+  slot* const at = from.descriptor_.bound();
+  if (at == nullptr || (at == at_ && at->generation == generation_)) return;
+  keeps_ = at->owner->shared_from_this();
+  at_ = at;
+  generation_ = at->generation;
+  held_ = 0;
 }
 
 void read_ahead::insert(std::string_view bytes) {
@@ -30,7 +36,7 @@ void read_ahead::insert(std::string_view bytes) {
 
 void read_ahead::hold(std::string_view bytes) {
   insert(bytes);
-  held_ += bytes.size();
+  if (at_ != nullptr) held_ += bytes.size();
 }
 
 void read_ahead::take() noexcept {

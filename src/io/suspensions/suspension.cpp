@@ -44,12 +44,6 @@ void trace_write(const descriptor& descriptor, std::int32_t sent) noexcept {
 bool is_read_ahead(const operation& operation) noexcept {
   return operation.what == action::read && (operation.behind & read_ahead::is_ahead) != 0;
 }
-// Its reader or the slot holds the bytes that it was given.
-void end_read_ahead(const operation& operation) noexcept {
-  if (!is_read_ahead(operation) || operation.at == nullptr) return;
-  const std::lock_guard lock(operation.at->mutex);
-  operation.at->reads_ahead = false;
-}
 
 }  // namespace
 
@@ -60,13 +54,20 @@ void begin_wait(limited_suspension*& made, action what) {
   made = ::new (memory::allocate(sizeof(limited_suspension))) limited_suspension(what);
 }
 
+// Its reader or the slot holds the bytes that it was given.
+void operation_suspension::end_read_ahead() const noexcept {
+  if (!is_read_ahead(*this) || at == nullptr) return;
+  const std::lock_guard lock(at->mutex);
+  if (at->generation == generation_) at->reads_ahead = false;  // else the slot is another stream's
+}
+
 void end_wait(operation_suspension* one) noexcept {
-  end_read_ahead(*one);
+  one->end_read_ahead();
   std::destroy_at(one);
   memory::deallocate(one, sizeof(operation_suspension));
 }
 void end_wait(limited_suspension* one) noexcept {
-  end_read_ahead(*one);
+  one->end_read_ahead();
   std::destroy_at(one);
   memory::deallocate(one, sizeof(limited_suspension));
 }
@@ -154,10 +155,13 @@ void operation_suspension::give_back() noexcept {
   if (!is_partial && !waiter->call->cancelled) return;
   {
     std::lock_guard lock(at->mutex);
-    if (at->generation != generation_ || at->fd < 0) return;  // it was closed
+    const bool is_closed = at->generation != generation_ || at->fd < 0;
+    // The bytes of a closed stream are lost with it. Its reader may have been dropped, and the
+    // stream destroyed. The reader must not get them and go on.
+    if (is_closed && what != action::read) return;
     try {
-      if (at->kept == nullptr) at->kept = std::make_unique<kept_input>();
-      at->kept->put_back(*this);
+      if (!is_closed && at->kept == nullptr) at->kept = std::make_unique<kept_input>();
+      if (!is_closed) at->kept->put_back(*this);
     } catch (const std::bad_alloc&) {
       return;
     }

@@ -46,6 +46,8 @@ class operation_suspension : public tasks::suspension, public operation {
   void check(const char* name) const;
   // As check(), for a transfer that must be complete.
   void check_whole(const char* name) const;
+  // A read of a read_ahead ends: the next reader of that kind need not wait for it.
+  void end_read_ahead() const noexcept;
   // Called before the result is taken: if the wait was given up, the system's result is kept for
   // the next operation of the descriptor, and this one ends as cancelled. The same for the part
   // that a read_exact has when its limit is over.
