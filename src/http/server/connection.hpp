@@ -92,7 +92,9 @@ class connection : public transport, protected handling {
   // Call it when the peer has ended its half of the connection.
   void peer_ended();
 
-  // For the next request: idle until its first byte has come.
+  // A gone_watch waits for the end of the client, in the reactor.
+  bool is_watched() const noexcept { return watch_ != nullptr && watch_->is_armed(); }
+  // For the next request: idle until its first byte is here.
   void wait_for_head(std::int64_t now_ns) noexcept;
   // The time of the last answer, if nothing was awaited since it began; otherwise now.
   std::int64_t now_after_answers();
@@ -162,8 +164,6 @@ class connection : public transport, protected handling {
   connection_clock clock_;
   // By base::now_ns(), if the request is counted, and nothing was awaited since; otherwise 0.
   std::int64_t answered_ns_ = 0;
-  // A gone_watch waits for the end of the client, in the reactor.
-  bool is_watched() const noexcept { return watch_ != nullptr && watch_->is_armed(); }
 
  private:
   friend struct server_state;

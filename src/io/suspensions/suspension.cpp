@@ -160,8 +160,10 @@ void operation_suspension::give_back() noexcept {
     // stream destroyed. The reader must not get them and go on.
     if (is_closed && what != action::read) return;
     try {
-      if (!is_closed && at->kept == nullptr) at->kept = std::make_unique<kept_input>();
-      if (!is_closed) at->kept->put_back(*this);
+      if (!is_closed) {
+        if (at->kept == nullptr) at->kept = std::make_unique<kept_input>();
+        at->kept->put_back(*this);
+      }
     } catch (const std::bad_alloc&) {
       return;
     }

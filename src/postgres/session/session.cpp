@@ -1,7 +1,6 @@
 #include "troupe/postgres/session.hpp"
 
 #include <openssl/rand.h>
-#include <openssl/ssl.h>
 #include <sys/socket.h>
 
 #include <algorithm>
