@@ -41,12 +41,6 @@ std::string notice(std::uint64_t i) {
 std::string notification(std::uint64_t i) {
   return message('A', number(7) + text("news") + text("number " + std::to_string(i)));
 }
-std::string part_of_row(std::uint64_t i) {
-  constexpr std::uint32_t endless = 100'000'000;
-  if (i == 0) return 'D' + number(endless) + std::string("\0\1", 2) + number(endless - 10);
-  return std::string(100, 'x');
-}
-
 // `greeted`: it answers like a PostgreSQL server until the first statement comes.
 struct flood {
   const char* name;
@@ -58,7 +52,6 @@ const flood floods[] = {
     {"reports before the greeting", &new_report, false, "sends without end"},
     {"notices before the greeting", &notice, false, "sends without end"},
     {"reports", &new_report, true, "more bytes without a result"},
-    {"a row without end", &part_of_row, true, "more bytes without a result"},
     {"notices", &notice, true, nullptr},
     {"notifications", &notification, true, nullptr},
 };
@@ -74,12 +67,6 @@ task<> serve(unix_listener listener, const flood& sends) {
       co_await peer.write_all(report("client_encoding", "UTF8") + report("server_version", "15.0") +
                               message('K', number(7) + number(8)) + message('Z', "I"));
       static_cast<void>(co_await peer.read(came));
-    }
-    if (sends.next(0).front() == 'D') {  // the answers before the first row
-      const std::string zero_one("\0\1", 2), zero("\0\0", 2);
-      co_await peer.write_all(message('1', "") + message('2', "") +
-                              message('T', zero_one + text("t") + number(0) + zero + number(25) +
-                                               "\377\377" + number(0xFFFFFFFF) + zero));
     }
     for (std::uint64_t i = 0;;) {
       std::string piece;
