@@ -4,6 +4,7 @@
 #include <chrono>
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <string>
 #include <string_view>
 #include <tuple>
@@ -41,6 +42,17 @@ std::string notice(std::uint64_t i) {
 std::string notification(std::uint64_t i) {
   return message('A', number(7) + text("news") + text("number " + std::to_string(i)));
 }
+std::string part_of_row(std::uint64_t i) {
+  constexpr std::uint32_t endless = 100'000'000;
+  if (i == 0) return 'D' + number(endless) + std::string("\0\1", 2) + number(endless - 10);
+  return std::string(100, 'x');
+}
+
+std::string greeting() {
+  return message('R', number(0)) + report("client_encoding", "UTF8") +
+         report("server_version", "15.0") + message('K', number(7) + number(8)) + message('Z', "I");
+}
+
 // `greeted`: it answers like a PostgreSQL server until the first statement comes.
 struct flood {
   const char* name;
@@ -52,6 +64,7 @@ const flood floods[] = {
     {"reports before the greeting", &new_report, false, "sends without end"},
     {"notices before the greeting", &notice, false, "sends without end"},
     {"reports", &new_report, true, "more bytes without a result"},
+    {"a row without end", &part_of_row, true, "more bytes without a result"},
     {"notices", &notice, true, nullptr},
     {"notifications", &notification, true, nullptr},
 };
@@ -62,11 +75,14 @@ task<> serve(unix_listener listener, const flood& sends) {
   try {
     std::array<char, 4'096> came{};
     static_cast<void>(co_await peer.read(came));
-    co_await peer.write_all(message('R', number(0)));
-    if (sends.greeted) {
-      co_await peer.write_all(report("client_encoding", "UTF8") + report("server_version", "15.0") +
-                              message('K', number(7) + number(8)) + message('Z', "I"));
-      static_cast<void>(co_await peer.read(came));
+    const std::string begin = sends.greeted ? greeting() : message('R', number(0));
+    co_await peer.write_all(begin);
+    if (sends.greeted) static_cast<void>(co_await peer.read(came));
+    if (sends.next(0).front() == 'D') {  // the answers before the first row
+      const std::string zero_one("\0\1", 2), zero("\0\0", 2);
+      co_await peer.write_all(message('1', "") + message('2', "") +
+                              message('T', zero_one + text("t") + number(0) + zero + number(25) +
+                                               "\377\377" + number(0xFFFFFFFF) + zero));
     }
     for (std::uint64_t i = 0;;) {
       std::string piece;
@@ -90,6 +106,41 @@ task<std::string> failure_of(postgres::connection db, std::chrono::milliseconds 
 }
 
 class postgres_floods : public conformance {};
+
+// Greets its clients, and ends each connection at its first statement.
+task<> end_each(unix_listener listener, std::shared_ptr<int> connections) {
+  for (;;) {
+    unix_stream peer = co_await listener.accept();
+    ++*connections;
+    try {
+      std::array<char, 4'096> came{};
+      static_cast<void>(co_await peer.read(came));
+      co_await peer.write_all(greeting());
+      static_cast<void>(co_await peer.read(came));
+    } catch (const io_error&) {  // the client was faster
+    }
+  }
+}
+
+// A statement that waits for its turn is sent on the next connection, but not for ever.
+TEST_P(postgres_floods, connections_that_end_one_after_the_other_are_bounded) {
+  const scratch folder;
+  std::string failed;
+  const auto connections = std::make_shared<int>(0);
+  const auto test = [&](unix_listener listener, postgres::connection db) -> task<> {
+    auto first = when_any(end_each(std::move(listener), connections), failure_of(db, 60'000ms));
+    failed = std::get<1>(co_await std::move(first));
+  };
+  runtime rt(options());
+  future<> done = rt.spawn(test(unix_listener::listen(folder / ".s.PGSQL.5432"),
+                                postgres::connection(rt, "user=x host=" + (folder / ""))));
+  rt.run();
+  done.get();
+  EXPECT_NE(failed.find("the connection was lost; the statement has done nothing"),
+            std::string::npos)
+      << failed;
+  EXPECT_EQ(*connections, 3);
+}
 
 TEST_P(postgres_floods, are_bounded_and_end) {
   postgres::options chosen;

@@ -77,7 +77,8 @@ struct request {
   std::uint64_t scope = 0;
   unsigned tries = 0;
   request_kind kind = request_kind::statement;
-  bool has_caller = true;  // false: the session itself has sent it
+  bool has_caller = true;             // false: the session itself has sent it
+  std::uint8_t lost_connections = 0;  // while it waited
   // The rows of the answer that the caller asks for; past the limits the statement is cancelled.
   row_limits wants;
   // The refusal that is given if the parameters have these types still, once the server has named
@@ -215,6 +216,7 @@ class session {
   bool tries_again(const sent_request& done);
   void cancel_front();
   void note_unwanted();
+  void fail_waiting(const std::string& reason, unsigned most);
   void lose(std::string reason = {});
 
   std::unique_ptr<state> state_;

@@ -253,18 +253,17 @@ bool session::read_from(const wire& used_wire) {
   }
   s.heard = now();
   const wire::input came = s.on->read(unanswered_max(s.chosen));
-  go_on();
-  if (s.on.get() != &used_wire) return false;
   if (came == wire::input::flooded) {
     // The next connection would be flooded as well: waiting requests fail now.
     const std::string reason =
         "the server has sent more bytes without a result than one row may have; look whether it "
         "is a PostgreSQL server, or raise bytes_max";
-    const auto failed = std::make_exception_ptr(lost_error(reason, "08006", effect::none));
-    for (auto& request : std::exchange(s.waiting, {})) request->asker.set_exception(failed);
+    fail_waiting(reason, 0);
     lose(reason);
     return false;
   }
+  go_on();
+  if (s.on.get() != &used_wire) return false;
   if (s.is_unwanted_for_ever(now())) {
     lose(unwanted_too_long);
     return false;
@@ -344,12 +343,25 @@ void session::go_on() {
   cancel_front();
 }
 
-// The connection has ended: what was sent is told so, and what was not waits for the next one.
+// Fails the waiting requests that have waited on more than `most` lost connections.
+void session::fail_waiting(const std::string& reason, unsigned most) {
+  const auto failed = std::make_exception_ptr(lost_error(reason, "08006", effect::none));
+  std::erase_if(state_->waiting, [&](const auto& request) {
+    if (++request->lost_connections <= most) return false;
+    request->asker.set_exception(failed);
+    return true;
+  });
+}
+
+// The connection has ended: what was sent is told so, and what was not waits for the next one,
+// unless the server ends one connection after the other.
 void session::lose(std::string reason) {
+  constexpr unsigned lost_connections_max = 3;
   state& s = *state_;
   s.on->ends.request_stop();
   if (reason.empty()) reason = PQerrorMessage(s.on->pg);
   s.on.reset();
+  fail_waiting(reason, lost_connections_max - 1);
   for (const listening& listener : std::exchange(s.listeners, {})) listener.reader.close();
   if (s.copy.is != copying::no && s.copy.is != copying::ended) {
     s.copy.failed = std::make_exception_ptr(
