@@ -236,7 +236,7 @@ task<> transfer(Bank& bank, std::uint64_t client) {
     const std::uint64_t from = kit::random_number() % account_count;
     const std::uint64_t to =
         (from + 1 + kit::random_number() % (account_count - 1)) % account_count;
-    // In one direction alone: a circle of asks over nodes is not found.
+    // In one direction alone: a cycle of asks over nodes is not found.
     const bool collects = from < to && kit::random_number() % 2 == 0;
     for (bool done = false; !done;) {
       try {

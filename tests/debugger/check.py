@@ -84,7 +84,7 @@ def check_words(said):
            rf"^#\d+ +a spawned task +waits +0  in order waits {AT} for the answer of &Bank::transfer \(#3 Bank\)$",
            r"^11 actors$", r"^  2 Account: 2 waits$",
            r"^11 suspended calls$",
-           r"^a circle: #4 Partner waits for #5 Partner waits for #4 Partner$",
+           r"^a cycle: #4 Partner waits for #5 Partner waits for #4 Partner$",
            # the chain of one turn
            r"^#3 Bank in &Bank::transfer\n"
            rf"  #0    ?Bank::check \(\) {AT}, {FRAME}\n"
@@ -101,7 +101,7 @@ def check_words(said):
            r"^  branch 1:\n(?:.*\n)+?    #6 Account in &Account::withdraw, asked by #4097 Collector$",
            # mail, oldest first
            r"^0   &Account::deposit, at 0x[0-9a-f]+$", r"^5   &Account::withdraw, at", r"^#2 Account waits: 6 messages$",
-           r"^    #4 Partner in &Partner::begin, which is told above: a circle$",
+           r"^    #4 Partner in &Partner::begin, which is told above: a cycle$",
            r"^#9 Busy runs now, in &Busy::work in thread \d+$")
 
 
@@ -156,7 +156,7 @@ def check_without_symbols(program, core, stripped):
     expect(said, rf"^#2 +Account +waits +6  in a handler at 0x[0-9a-f]+ waits {AT} for sleep_for$",
            rf"^#3 +Bank +waits +0  in a handler at \S+ waits {AT} for the answer of a handler at \S+ \(#2 Account\)$",
            rf"^    #5 .*withdraw.* {AT}, {FRAME}$",
-           r"^a circle: #4 Partner waits for #5 Partner", r"^11 suspended calls$")
+           r"^a cycle: #4 Partner waits for #5 Partner", r"^11 suspended calls$")
 
 
 def check_crash(program, folder):

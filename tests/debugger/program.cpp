@@ -73,7 +73,7 @@ task<> order(ref<Bank> bank) {
   std::printf("%d left\n", left);
 }
 
-// Each asks the other, with a limit: so the library does not refuse the circle.
+// Each asks the other, with a limit: so the library does not refuse the cycle.
 struct Partner {
   static inline std::atomic<int> begun{0};
   ref<Partner> other;

@@ -1,9 +1,9 @@
-"""Inside a layer includes point down, too: between units (`x.hpp` with `x.cpp`) and between rooms (folders). The includes that close a circle
+"""Inside a layer includes point down, too: between units (`x.hpp` with `x.cpp`) and between rooms (folders). The includes that close a cycle
 today are in `rooms.txt`. A new one fails, and so does an entry that is not needed any more: the list only gets shorter.
 The README of each layer lists the rooms of the layer from the ground up; each page of docs/protocols/ stands in a README.
 
 rooms.py          checks
-rooms.py show     prints what lies in circles, by layer
+rooms.py show     prints what lies in cycles, by layer
 rooms.py write    writes the list anew; reasons are kept
 """
 
@@ -20,7 +20,7 @@ PROTOCOL = re.compile(r"\]\(\.\./\.\./(docs/protocols/\w+\.md)\)")
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
 LIST = pathlib.Path(__file__).resolve().parent / "rooms.txt"
-HEAD = """# Includes that close a circle between the units or the rooms of a layer (rooms.py), and the reason of those that stay:
+HEAD = """# Includes that close a cycle between the units or the rooms of a layer (rooms.py), and the reason of those that stay:
 # KIND FROM TO [reason]
 """
 
@@ -72,7 +72,7 @@ def graphs():
     return {"unit": units, "room": rooms}
 
 
-def circles(edges):
+def cycles(edges):
     """The strongly connected sets of more than one node (Tarjan's algorithm, without recursion)."""
     after = collections.defaultdict(list)
     for one, other in sorted(edges):
@@ -111,18 +111,18 @@ def circles(edges):
 
 
 def needed(taken, edges):
-    """Those of `taken` that close a circle, if only these are left out."""
+    """Those of `taken` that close a cycle, if only these are left out."""
     for edge in sorted(taken):
-        if not circles(edges - (taken - {edge})):
+        if not cycles(edges - (taken - {edge})):
             taken = taken - {edge}
     return taken
 
 
 def feedback(edges):
-    """Edges without which there is no circle; none of them could stay."""
+    """Edges without which there is no cycle; none of them could stay."""
     taken = set()
     while True:
-        parts = circles(edges - taken)
+        parts = cycles(edges - taken)
         if not parts:
             break
         for part in parts:
@@ -183,12 +183,12 @@ def check():
         known = {(one, other) for of, one, other in listed if of == kind}
         wrong += [f"{LIST.name}: {kind} {one} {other} is no include any more: delete the line" for one, other in sorted(known - edges)]
         known &= edges
-        for part in circles(edges - known):
+        for part in cycles(edges - known):
             shown = sorted(edge for edge in edges - known if set(edge) <= part)
-            wrong.append(f"a new circle of {kind}s: " + ", ".join(f"{one} includes {other}" for one, other in shown[:12]))
+            wrong.append(f"a new cycle of {kind}s: " + ", ".join(f"{one} includes {other}" for one, other in shown[:12]))
         for edge in sorted(known):
-            if not circles(edges - (known - {edge})):
-                wrong.append(f"{LIST.name}: {kind} {edge[0]} {edge[1]} closes no circle any more: delete the line")
+            if not cycles(edges - (known - {edge})):
+                wrong.append(f"{LIST.name}: {kind} {edge[0]} {edge[1]} closes no cycle any more: delete the line")
     return wrong
 
 
@@ -224,7 +224,7 @@ def write():
     lines = []
     for kind, edges in graphs().items():
         known = {(one, other) for of, one, other in listed if of == kind} & edges
-        found = feedback(edges) if circles(edges - known) else needed(known, edges)
+        found = feedback(edges) if cycles(edges - known) else needed(known, edges)
         lines += [f"{kind} {one} {other} {listed.get((kind, one, other), '')}".rstrip() for one, other in sorted(found)]
     LIST.write_text(HEAD + "\n".join(lines) + "\n")
 
@@ -233,10 +233,10 @@ def show():
     edges, lines = graphs(), includes()[1]
     all_units = collections.Counter(layer(unit) for unit in lines)
     for kind, of in edges.items():
-        inside = collections.Counter(layer(node) for part in circles(of) for node in part)
-        print(f"{kind}s in circles: {sum(inside.values())}, " + ", ".join(f"{name} {count}" for name, count in inside.most_common()))
-    in_circles = {node for part in circles(edges["unit"]) for node in part}
-    print(f"{len(in_circles)} of {sum(all_units.values())} units, {sum(lines[node] for node in in_circles)} of {sum(lines.values())} lines")
+        inside = collections.Counter(layer(node) for part in cycles(of) for node in part)
+        print(f"{kind}s in cycles: {sum(inside.values())}, " + ", ".join(f"{name} {count}" for name, count in inside.most_common()))
+    in_cycles = {node for part in cycles(edges["unit"]) for node in part}
+    print(f"{len(in_cycles)} of {sum(all_units.values())} units, {sum(lines[node] for node in in_cycles)} of {sum(lines.values())} lines")
     print(f"{len(read())} known includes")
 
 

@@ -317,18 +317,18 @@ class Checks(unittest.TestCase):
 
     def test_no_new_circle_within_a_layer(self):
         edges = {("a", "b"), ("b", "a"), ("b", "c"), ("c", "d"), ("d", "e"), ("e", "c")}
-        self.assertEqual(sorted(map(sorted, rooms.circles(edges))), [["a", "b"], ["c", "d", "e"]])
+        self.assertEqual(sorted(map(sorted, rooms.cycles(edges))), [["a", "b"], ["c", "d", "e"]])
         self.assertEqual(len(rooms.feedback(edges)), 2)
-        self.assertEqual(rooms.circles(edges - rooms.feedback(edges)), [])
+        self.assertEqual(rooms.cycles(edges - rooms.feedback(edges)), [])
         listed = self.root / "rooms.txt"
         listed.write_text("unit a b\nunit e c a reason\n")
         with unittest.mock.patch.multiple(rooms, LIST=listed, graphs=lambda: {"unit": edges}):
             self.assertEqual(rooms.check(), [])
             listed.write_text("unit a b\n")
-            self.assertEqual(rooms.check(), ["a new circle of units: c includes d, d includes e, e includes c"])
+            self.assertEqual(rooms.check(), ["a new cycle of units: c includes d, d includes e, e includes c"])
             listed.write_text("unit a b\nunit b c\nunit e c\nunit x y\n")
             self.assertEqual(rooms.check(), ["rooms.txt: unit x y is no include any more: delete the line",
-                                             "rooms.txt: unit b c closes no circle any more: delete the line"])
+                                             "rooms.txt: unit b c closes no cycle any more: delete the line"])
 
     def test_each_label_is_checked_or_listed(self):
         self.write("src/a/one.hpp", "// Invariants\n//   A1  is asserted,\n//       also here.\n//   A2  is in a model.\n//   A3  is not.\n")

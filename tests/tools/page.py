@@ -62,13 +62,13 @@ def check_growing(browser):
     browser.click("close", "#close")
 
 
-def check_circle(browser):
-    """Parrot and mynah are a red circle; from the one a click leads to the call of the other."""
-    browser.wait("the circle of waits", lambda: "Parrot" in browser.text("#circles") and "Mynah" in browser.text("#circles"), MOMENTS_MAX)
-    browser.wait("two red lines", lambda: len(browser.all("#graph path.circle")) == 2, MOMENTS_MAX)
+def check_cycle(browser):
+    """Parrot and mynah are a red cycle; from the one a click leads to the call of the other."""
+    browser.wait("the cycle of waits", lambda: "Parrot" in browser.text("#cycles") and "Mynah" in browser.text("#cycles"), MOMENTS_MAX)
+    browser.wait("two red lines", lambda: len(browser.all("#graph path.cycle")) == 2, MOMENTS_MAX)
     nodes = [one.get_attribute("aria-label") for one in browser.all("#graph .node")]
     check("nodes say it", {"Parrot, in a cycle of waits", "Mynah, in a cycle of waits", "Keeper<Ant>"} <= set(nodes), nodes)
-    browser.click("the parrot", "#circles button", "Parrot", MOMENTS_MAX)
+    browser.click("the parrot", "#cycles button", "Parrot", MOMENTS_MAX)
     browser.wait("its actors", lambda: len(browser.all("#detail table")) == 2, MOMENTS_MAX)
     browser.click("the actor", "#detail table tbody button", None, MOMENTS_MAX)
     for bird, other in (("Parrot", "Mynah"), ("Mynah", "Parrot")):
@@ -463,7 +463,7 @@ def main():
         browser = Browser(page.stdout.readline().strip())
         check_blocking(browser)
         check_growing(browser)
-        check_circle(browser)
+        check_cycle(browser)
         check_warnings(browser)
         check_sums(browser, zoo.pid)
         check_comparing(browser)

@@ -3,7 +3,7 @@
     (gdb) source /usr/local/share/troupe/gdb/troupe_gdb.py
 
     info troupe actors [-n COUNT] [CLASS]   the actors, their states and their mail
-    info troupe waits [-n COUNT] [CLASS]    which call waits for what, and circles of waits
+    info troupe waits [-n COUNT] [CLASS]    which call waits for what, and cycles of waits
     info troupe mail ACTOR                  the messages that wait for an actor
     info troupe turns [-n COUNT] [HANDLER]  the last turns, of a program with a flight recorder
     troupe backtrace ACTOR                  a suspended turn, through its chain of awaits

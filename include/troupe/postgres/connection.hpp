@@ -69,7 +69,7 @@ class open_transaction {
 };
 
 future<answer> submit(const ref<session>& on, std::unique_ptr<request> what);
-std::unique_ptr<request> make_begin(isolation apart);
+std::unique_ptr<request> make_begin(isolation level);
 // Throws error if the transaction was rolled back instead, after a statement of it has failed.
 void check_committed(const answer& result);
 
@@ -223,8 +223,8 @@ class connection : public parts::calls {
   //       co_await db.in_transaction(body, troupe::postgres::isolation::serializable);
   //     }
   template <class Body>
-  auto in_transaction(Body body, isolation apart = isolation::standard) const {
-    return run_transaction(state(), std::move(body), apart);
+  auto in_transaction(Body body, isolation level = isolation::standard) const {
+    return run_transaction(state(), std::move(body), level);
   }
 
   // Subscribes to the server's channel of this name (LISTEN, listener.hpp), and awaits the
@@ -237,7 +237,7 @@ class connection : public parts::calls {
   friend task<connection> connect(std::string, options);
   explicit connection(std::shared_ptr<parts::shared> of) noexcept : calls(std::move(of), 0) {}
   template <class Body>
-  static auto run_transaction(std::shared_ptr<parts::shared> on, Body body, isolation apart)
+  static auto run_transaction(std::shared_ptr<parts::shared> on, Body body, isolation level)
       -> std::invoke_result_t<Body&, transaction&>;
 };
 
@@ -249,7 +249,7 @@ class transaction : public parts::calls {
 };
 
 template <class Body>
-auto connection::run_transaction(std::shared_ptr<parts::shared> on, Body body, isolation apart)
+auto connection::run_transaction(std::shared_ptr<parts::shared> on, Body body, isolation level)
     -> std::invoke_result_t<Body&, transaction&> {
   using awaited = std::invoke_result_t<Body&, transaction&>;
   using result = decltype(std::declval<awaited>().operator co_await().await_resume());
@@ -259,7 +259,7 @@ auto connection::run_transaction(std::shared_ptr<parts::shared> on, Body body, i
   std::uint64_t scope = 0;
   {
     parts::open_request begins(on->session_ref);
-    future<answer> later = parts::submit(on->session_ref, parts::make_begin(apart));
+    future<answer> later = parts::submit(on->session_ref, parts::make_begin(level));
     const answer begun = co_await std::move(later);
     begins.end();
     scope = begun.scope;

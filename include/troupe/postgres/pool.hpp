@@ -87,8 +87,8 @@ class pool {
   }
   task<> run_script(std::string_view text) const;
   template <class Body>
-  auto in_transaction(Body body, isolation apart = isolation::standard) const {
-    return run_transaction(state_, std::move(body), apart);
+  auto in_transaction(Body body, isolation level = isolation::standard) const {
+    return run_transaction(state_, std::move(body), level);
   }
 
  private:
@@ -109,11 +109,11 @@ class pool {
     co_return co_await std::move(runs);
   }
   template <class Body>
-  static auto run_transaction(std::shared_ptr<shared> from, Body body, isolation apart)
+  static auto run_transaction(std::shared_ptr<shared> from, Body body, isolation level)
       -> std::invoke_result_t<Body&, transaction&> {
     task<lease> borrows = borrow_from(std::move(from));
     const lease borrowed = co_await std::move(borrows);
-    auto runs = borrowed->in_transaction(std::move(body), apart);
+    auto runs = borrowed->in_transaction(std::move(body), level);
     co_return co_await std::move(runs);
   }
 

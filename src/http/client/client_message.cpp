@@ -15,7 +15,7 @@ const char* what_to_do(client_failure why) noexcept {
     case client_failure::bad_url:
       return "correct it";
     case client_failure::too_many_redirects:
-      return "look whether they go in a circle, or allow more (client_options::redirects)";
+      return "check whether they form a loop, or allow more (client_options::redirects)";
     case client_failure::bad_redirect:
       return "ask for another URL, or set client_options::redirects to 0 and look at the answer";
     case client_failure::insecure_redirect:

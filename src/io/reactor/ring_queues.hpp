@@ -68,14 +68,14 @@ class ring_queues {
 
   // True when there are completions, for which take_some() is to be called.
   bool poll() noexcept {
-    hand_over(false);
+    submit_published(false);
     return something_came();
   }
 
   // The same, but sleeps until a completion comes, the limit is over (null: no limit), or wake() is
   // called.
   bool wait(const std::chrono::nanoseconds* limit) noexcept {
-    const unsigned count = hand_over(true);
+    const unsigned count = submit_published(true);
     if (!something_came() && !rung_) {
       __kernel_timespec span{};
       io_uring_getevents_arg arg{};
@@ -168,7 +168,7 @@ class ring_queues {
   }
 
   // Returns how many entries are visible and not yet taken. A look submits them here.
-  unsigned hand_over(bool sleeps) noexcept {
+  unsigned submit_published(bool sleeps) noexcept {
     unsigned count = 0;
     {
       std::lock_guard lock(submissions_);

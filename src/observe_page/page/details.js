@@ -149,8 +149,8 @@ function drawWaits(answer) {
 
 // ---- the graph ----
 const pair = (a, b) => a + "\u0000" + b;
-// The classes that wait for each other in a circle, by the edges of `waits`: strongly connected parts (Tarjan).
-function circlesOf(waits) {
+// The classes that wait for each other in a cycle, by the edges of `waits`: strongly connected parts (Tarjan).
+function cyclesOf(waits) {
   const next = new Map();
   for (const w of waits) if (w.of_class) { if (!next.has(w.class)) next.set(w.class, new Set()); next.get(w.class).add(w.of_class); }
   const number = new Map(), low = new Map(), stack = [], found = [];
@@ -185,9 +185,9 @@ function pathBetween([x1, y1], [x2, y2], bend) {
 }
 function drawGraph() {
   const waits = state.now.waits ? state.now.waits.waits : [], children = state.now.waits ? state.now.waits.children : [];
-  const circles = circlesOf(waits), inCircle = new Map(circles.flatMap((part, i) => part.map((node) => [node, i])));
+  const cycles = cyclesOf(waits), inCycle = new Map(cycles.flatMap((part, i) => part.map((node) => [node, i])));
   const edges = [...rates()].sort((a, b) => b[1] - a[1]).slice(0, 60).map(([key, rate]) => [...key.split("\u0000"), rate]);
-  const nodes = [...new Set([...inCircle.keys(), ...edges.flatMap(([a, b]) => [a, b]), ...children.flatMap((c) => [c.parent, c.child])])].slice(0, 18).sort();
+  const nodes = [...new Set([...inCycle.keys(), ...edges.flatMap(([a, b]) => [a, b]), ...children.flatMap((c) => [c.parent, c.child])])].slice(0, 18).sort();
   $("graph-none").hidden = nodes.length > 0;
   $("graph-says").hidden = !nodes.length;
   $("graph").style.display = nodes.length ? "" : "none";
@@ -201,9 +201,9 @@ function drawGraph() {
   const svg = "http://www.w3.org/2000/svg", most = Math.max(1e-9, ...edges.map((e) => e[2])), lines = [];
   for (const [a, b, rate] of edges) lines.push({ key: "e" + pair(a, b), a, b, bend: .12, kind: "edge", width: .7 + 4 * rate / most, title: `${a} → ${b}: about ${count(rate)} messages/s`, rate: rate > 0 && a !== "outside" ? count(rate) + "/s" : "" });
   for (const c of children) lines.push({ key: "c" + pair(c.parent, c.child), a: c.parent, b: c.child, bend: -.1, kind: "child", width: 1.5, title: `${c.child}: children of ${c.parent}` });
-  for (const key of new Set(waits.filter((w) => inCircle.has(w.class) && inCircle.get(w.class) === inCircle.get(w.of_class)).map((w) => pair(w.class, w.of_class)))) {
+  for (const key of new Set(waits.filter((w) => inCycle.has(w.class) && inCycle.get(w.class) === inCycle.get(w.of_class)).map((w) => pair(w.class, w.of_class)))) {
     const [a, b] = key.split("\u0000");
-    lines.push({ key: "w" + key, a, b, bend: .12, kind: "circle", width: 3, title: `calls of ${a} wait for ${b}` });
+    lines.push({ key: "w" + key, a, b, bend: .12, kind: "cycle", width: 3, title: `calls of ${a} wait for ${b}` });
   }
   const make = (tag) => document.createElementNS(svg, tag);
   keep($("graph"), [...lines.filter((l) => at.has(l.a) && at.has(l.b)), ...nodes.map((node) => ({ key: "n" + node, node }))], (one) => one.key, (one) => {
@@ -224,13 +224,13 @@ function drawGraph() {
       setText(element.children[2], one.rate || "");
       return setText(element.firstElementChild, one.title);
     }
-    const [x, y] = at.get(one.node), red = inCircle.has(one.node), label = one.node.length > 22 ? one.node.slice(0, 21) + "…" : one.node;
+    const [x, y] = at.get(one.node), red = inCycle.has(one.node), label = one.node.length > 22 ? one.node.slice(0, 21) + "…" : one.node;
     set(element, { "aria-label": one.node + (red ? ", in a cycle of waits" : "") });
     set(element.children[0], { cx: x, cy: y, r: 7, fill: red ? "var(--bad)" : "var(--text)" });
     set(element.children[1], { x: Math.min(width - 60, Math.max(60, x)), y: y + (y < height / 2 ? -12 : 22), "text-anchor": "middle" });
     setText(element.children[1], label);
   });
-  keep($("circles"), circles, (part) => part.join("\u0000"), (part) => {
+  keep($("cycles"), cycles, (part) => part.join("\u0000"), (part) => {
     const line = document.createElement("p");
     line.className = "bad";
     add(line, "span", "A cycle of waits: ");

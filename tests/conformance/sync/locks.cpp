@@ -1,5 +1,5 @@
 // Locks that suspend: mutexes, semaphores, conditions, barriers, once; in order, given up, by plain
-// threads, and in circles.
+// threads, and in cycles.
 #include <atomic>
 #include <chrono>
 #include <memory>
@@ -436,7 +436,7 @@ TEST_P(locks, a_second_lock_by_its_holder_is_a_deadlock) {
   EXPECT_TRUE(told);
 }
 
-// An ask and a mutex in one circle: the actor waits for the lock, its asker holds it.
+// An ask and a mutex in one cycle: the actor waits for the lock, its asker holds it.
 struct needs_lock {
   std::shared_ptr<mutex> busy;
   task<int> work() {

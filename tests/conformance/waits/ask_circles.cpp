@@ -1,4 +1,4 @@
-// Turns that wait for each other in a circle, whichever actor asked first: one of them gets an
+// Turns that wait for each other in a cycle, whichever actor asked first: one of them gets an
 // error that names the chain, and no other turn does.
 #include <algorithm>
 #include <memory>
@@ -33,7 +33,7 @@ struct ledger {
   }
 };
 
-// Keeps the program open until all waits have ended: so a circle is found by the search, and not by
+// Keeps the program open until all waits have ended: so a cycle is found by the search, and not by
 // the report of a stall.
 task<> hold_open(event done, std::shared_ptr<troupe::hold> held) {
   co_await done.wait();
@@ -337,7 +337,7 @@ TEST_P(ask_circles, through_a_lazy_that_asks_who_awaits_it) {
     std::optional<lazy<int>> first, second;
     first.emplace([&] { return one.ask<&self_waiter::await_lazy>(*first).get(); });
     EXPECT_THROW(first->get(), deadlock);
-    // The circle may also lead through a second lazy, which another thread runs. That thread may be
+    // The cycle may also lead through a second lazy, which another thread runs. That thread may be
     // a worker; then the turn that is told needs another worker.
     if (workers() < 2) continue;
     std::atomic<bool> begun{false};
@@ -366,7 +366,7 @@ TEST_P(ask_circles, through_a_spawned_task_that_asks_who_awaits_it) {
   EXPECT_EQ(outcome_of(asked), -1);
 }
 
-// Each way to wait for another actor, in a circle of two: the text names lines of this file only.
+// Each way to wait for another actor, in a cycle of two: the text names lines of this file only.
 struct meeter;
 struct way_to_wait {
   const char* name;
@@ -545,7 +545,7 @@ TEST_P(ask_circles, the_text_of_an_ask_that_comes_back_names_lines_of_the_user_a
   }
 }
 
-// Every actor asks another one at the same instant. As many actors are told as there are circles.
+// Every actor asks another one at the same instant. As many actors are told as there are cycles.
 struct pointer {
   ref<pointer> next{};
   int ping() { return 1; }

@@ -1,5 +1,5 @@
-// Circles of waits through lazies, forks and loops: one of the waits gets an error that names the
-// chain, whichever threads run the circle, and no other wait does.
+// Cycles of waits through lazies, forks and loops: one of the waits gets an error that names the
+// chain, whichever threads run the cycle, and no other wait does.
 #include <cstdlib>
 #include <future>
 #include <memory>
@@ -148,15 +148,15 @@ TEST_P(deadlocks, of_many_parts_are_found) {
   }
 }
 
-// Random graphs with and without circles: a node that leads to a circle gets `deadlock`, and no
+// Random graphs with and without cycles: a node that leads to a cycle gets `deadlock`, and no
 // other node does.
 struct graph {
   std::vector<std::vector<unsigned>> wants;
-  std::vector<std::uint64_t> value;  // of the nodes that do not lead to a circle
-  std::vector<std::uint8_t> state;   // 2: good, 3: leads to a circle
+  std::vector<std::uint64_t> value;  // of the nodes that do not lead to a cycle
+  std::vector<std::uint8_t> state;   // 2: good, 3: leads to a cycle
   std::vector<std::optional<number>> nodes;
 
-  // Finds the good nodes: those that want only good nodes. All others lead to a circle.
+  // Finds the good nodes: those that want only good nodes. All others lead to a cycle.
   void solve() {
     const std::size_t size = wants.size();
     value.assign(size, 0);

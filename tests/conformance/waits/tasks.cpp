@@ -338,7 +338,7 @@ TEST_P(tasks, an_ask_that_would_wait_for_itself_throws_at_once) {
   EXPECT_EQ(live.load(), 0);
 }
 
-// One actor of the circle is reentrant. It asks in a task beside others, after a wait.
+// One actor of the cycle is reentrant. It asks in a task beside others, after a wait.
 struct asked_back;
 struct asks_first {
   ref<asked_back> other{};

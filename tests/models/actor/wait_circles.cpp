@@ -1,4 +1,4 @@
-// The search for circles of waits (src/actor/waits/two_pass_search.hpp, wait_graph.cpp): small
+// The search for cycles of waits (src/actor/waits/two_pass_search.hpp, wait_graph.cpp): small
 // programs of three actors, with each order of their steps and of the search's looks at one actor
 // after the other.
 //
@@ -250,7 +250,7 @@ class world {
         if (mutated("refused_when_over")) throw violation{"a wait that is over was refused"};
         continue;
       }
-      // If the wait was cancelled after the second look, it was part of a circle until then.
+      // If the wait was cancelled after the second look, it was part of a cycle until then.
       std::set<std::string> seen;
       state alone = now;
       alone.cancels = 0;
@@ -330,13 +330,13 @@ int main() {
   if (!check("crossing", {asks_1, asks_0, none})) return 1;
   // One of the two is stopped meanwhile.
   if (!check("stopped", {asks_1, asks_0, none}, 1)) return 1;
-  // A circle of three.
+  // A cycle of three.
   if (!check("three", {asks_1, asks_2, asks_0})) return 1;
-  // A circle is no deadlock while one of its waits has a limit.
+  // A cycle is no deadlock while one of its waits has a limit.
   if (!check("limited", {script{step{1, {}, true}}, asks_0, asks_0})) return 1;
   // The second actor answers the first one, and then asks it on behalf of the third.
   if (!check("answered", {asks_1, none, script{step{1, asks_0}}})) return 1;
-  // The same circle twice, in the same memory of the waits.
+  // The same cycle twice, in the same memory of the waits.
   if (!check("twice", {asks_1, none, script{step{1, asks_0}, step{0, asks_1}, step{1, asks_0}}}))
     return 1;
   constexpr int programs = 150;

@@ -210,7 +210,7 @@ def print_rows(rows):
 
 class Waits(gdb.Command):
     """List the suspended calls of the program: info troupe waits [-n COUNT] [CLASS]
-Each line says which handler of which actor waits where, and for what. Then it names circles: actors
+Each line says which handler of which actor waits where, and for what. Then it names cycles: actors
 that wait for each other. At most COUNT lines, 100 unless it is given, 0 for all. CLASS is a pattern
 for the names of the actors' classes."""
 
@@ -235,9 +235,9 @@ for the names of the actors' classes."""
         if lines > most:
             gdb.write(f"and {lines - most:,} more; `info troupe waits -n 0` lists all\n")
         gdb.write(f"{counted(lines, 'suspended call')}\n")
-        for circle in circles(needs):
-            names = [str(program.actor_at(cell)) for cell in circle + circle[:1]]
-            gdb.write("a circle: " + " waits for ".join(names) + "\n")
+        for cycle in cycles(needs):
+            names = [str(program.actor_at(cell)) for cell in cycle + cycle[:1]]
+            gdb.write("a cycle: " + " waits for ".join(names) + "\n")
 
     # These three write what waits, up to a limit, and return how many lines there are with it.
 
@@ -299,8 +299,8 @@ for the names of the actors' classes."""
         return lines + count
 
 
-def circles(needs):
-    """The circles of a graph in which each node has one edge at most."""
+def cycles(needs):
+    """The cycles of a graph in which each node has one edge at most."""
     done, found = set(), []
     for start in needs:
         way, at = {}, start
@@ -415,7 +415,7 @@ class Story:
 
     def call(self, actor, call, indent):
         if call.at in self.told or len(self.told) == DEPTH_MOST:
-            again = "which is told above: a circle" if call.at in self.told else "and so on"
+            again = "which is told above: a cycle" if call.at in self.told else "and so on"
             gdb.write(f"{indent}{actor} in {call.handler()}, {again}\n")
             return
         self.told.add(call.at)
