@@ -14,7 +14,7 @@ option(TROUPE_NATIVE   "Build the library for this machine's CPU only" OFF)
 # Builds of the library within tests use what the build that runs them has compiled (troupe_precompile.cmake).
 string(COMPARE NOTEQUAL "$ENV{TROUPE_PRECOMPILED_IN}" "" precompile)
 option(TROUPE_PRECOMPILE "Read the standard headers once for the whole library: half to compile; hides that a source lacks one" ${precompile})
-option(TROUPE_SOURCES_TOGETHER "Compile the sources of one folder together: half to compile, and more after a change of one" OFF)
+option(TROUPE_SOURCES_TOGETHER "Compile the sources of one folder together: half to compile, and more after a change of one; hides that a source lacks an include" ON)
 option(TROUPE_BARE_TESTS "Under a sanitizer, leave line numbers and some checks of pointers out of the tests' own code: a quarter less to compile" OFF)
 option(TROUPE_TESTS_TOGETHER "Compile several files of tests together: a third less to compile, and more after a change of one" ON)
 

@@ -62,7 +62,7 @@ def configure(source, folder, *settings):
 
 
 def configure_troupe(folder, *settings):
-    return configure(SOURCE, folder, "-DTROUPE_PRECOMPILE=ON", "-DTROUPE_SOURCES_TOGETHER=ON", "-DTROUPE_TOOLS=OFF", "-DTROUPE_EXAMPLES=OFF",
+    return configure(SOURCE, folder, "-DTROUPE_PRECOMPILE=ON", "-DTROUPE_TOOLS=OFF", "-DTROUPE_EXAMPLES=OFF",
                      "-DTROUPE_LLD=", f"-DCMAKE_CXX_COMPILER_LAUNCHER={';'.join(LAUNCHER)}", *settings)
 
 

@@ -131,7 +131,7 @@ def libcxx():
                 f"-DCMAKE_CXX_COMPILER={LIBCXX[0]}", f"-DCMAKE_CXX_FLAGS={LIBCXX[1]}", f"-DCMAKE_EXE_LINKER_FLAGS={LIBCXX_LINKED}",
                 f"-DCMAKE_CXX_COMPILER_LAUNCHER={';'.join(launcher)}",
                 "-DTROUPE_TESTS=OFF", "-DTROUPE_TOOLS=OFF", "-DTROUPE_EXAMPLES=ON", "-DTROUPE_WERROR=OFF",
-                "-DTROUPE_PRECOMPILE=ON", "-DTROUPE_SOURCES_TOGETHER=ON")
+                "-DTROUPE_PRECOMPILE=ON")
     found += faults(done, "the build with libc++ is not configured")
     if not found:
         found += faults(call("cmake", "--build", folder, "--target", "example_hello"), "hello is not built with libc++")

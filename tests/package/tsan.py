@@ -36,7 +36,7 @@ def install():
     build = WORK / "build"
     expect(call("cmake", "-S", SOURCE, "-B", build, "-G", "Ninja", "-DCMAKE_BUILD_TYPE=Release", f"-DCMAKE_CXX_COMPILER={COMPILER}",
                 f"-DCMAKE_CXX_COMPILER_LAUNCHER={';'.join(LAUNCHER)}", "-DTROUPE_TSAN_PACKAGE=ON", "-DTROUPE_TESTS=OFF",
-                "-DTROUPE_TOOLS=OFF", "-DTROUPE_PRECOMPILE=ON", "-DTROUPE_SOURCES_TOGETHER=ON",
+                "-DTROUPE_TOOLS=OFF", "-DTROUPE_PRECOMPILE=ON",
                 f"-DTROUPE_WITHOUT={';'.join(f'troupe::{name}' for name in FOREIGN)}"),
            "the library is not configured")
     expect(call("cmake", "--build", build), "the library is not built")
