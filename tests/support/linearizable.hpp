@@ -284,9 +284,9 @@ class history {
 
   handle begin(const std::string& key, typename Model::call what, std::int64_t now) {
     std::lock_guard held(mutex_);
-    auto& history = all_[key];
-    history.push_back({operation<Model>{std::move(what), now, never, std::nullopt}, true});
-    return {key, history.size() - 1};
+    auto& entries = all_[key];
+    entries.push_back({operation<Model>{std::move(what), now, never, std::nullopt}, true});
+    return {key, entries.size() - 1};
   }
   void end(const handle& begun, typename Model::answer answer, std::int64_t now) {
     std::lock_guard held(mutex_);
@@ -307,15 +307,15 @@ class history {
   std::size_t size() const {
     std::lock_guard held(mutex_);
     std::size_t count = 0;
-    for (const auto& [key, history] : all_) count += history.size();
+    for (const auto& [key, entries] : all_) count += entries.size();
     return count;
   }
   // Names the first key that has no explanation; "" if all have one.
   std::string what_is_wrong(std::uint64_t steps_max_per_key = 2'000'000) const {
     std::lock_guard held(mutex_);
-    for (const auto& [key, history] : all_) {
+    for (const auto& [key, entries] : all_) {
       std::vector<operation<Model>> counted;
-      for (const entry& known : history) {
+      for (const entry& known : entries) {
         if (known.counts) counted.push_back(known.what);
       }
       std::string wrong = search<Model>(counted).run(steps_max_per_key);
