@@ -41,7 +41,7 @@ std::uint64_t turns_of_thread::ticks_of(const turn_record& time) const noexcept 
       (std::uint64_t{time.code & subjects::time_low_mask} << flight_recorder::number_bits |
        time.number)
       << flight_recorder::tick_shift;
-  if (knows_high_) return high_ << bits | low;
+  if (high_) return *high_ << bits | low;
   const std::uint64_t fits = (later_ & ~(turn - 1)) | low;
   return fits <= later_ || fits < turn ? fits : fits - turn;
 }
@@ -50,7 +50,7 @@ std::uint64_t turns_of_thread::ticks_of(const turn_record& time) const noexcept 
 void turns_of_thread::take_time(std::uint64_t at, const turn_record& record) noexcept {
   open_ = !is_time(record);
   if (!open_) later_ = std::min(later_, ticks_of(record));
-  knows_high_ = false;
+  high_.reset();
   group_ = done_ = 0;
   earlier_ = later_;
   constexpr std::uint64_t looks_max = 2 * flight_recorder::turns_a_time_max;
@@ -61,7 +61,6 @@ void turns_of_thread::take_time(std::uint64_t at, const turn_record& record) noe
     if (!recorder_->ring().read(--below, seen)) return;
     if (is_high(seen)) {
       high_ = seen.number;
-      knows_high_ = true;
     } else if (is_time(seen)) {
       earlier_ = std::min(later_, ticks_of(seen));
       break;
@@ -69,7 +68,7 @@ void turns_of_thread::take_time(std::uint64_t at, const turn_record& record) noe
       ++group_;
     }
   }
-  knows_high_ = false;
+  high_.reset();
 }
 
 void turns_of_thread::give_time() noexcept {
@@ -90,7 +89,6 @@ void turns_of_thread::advance() noexcept {
     --at_;
     if (is_high(record)) {
       high_ = record.number;
-      knows_high_ = true;
       continue;
     }
     if (is_time(record)) {

@@ -6,6 +6,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 
 #include "observe/flight/recorder.hpp"
 #include "observe/output.hpp"
@@ -50,10 +51,9 @@ class turns_of_thread {
   void give_time() noexcept;
 
   const flight_recorder* recorder_ = nullptr;
-  std::uint64_t at_ = 0;     // the record to look at next is the one below
-  std::uint64_t later_ = 0;  // the ticks of the time above
-  std::uint64_t high_ = 0;
-  bool knows_high_ = false;
+  std::uint64_t at_ = 0;               // the record to look at next is the one below
+  std::uint64_t later_ = 0;            // the ticks of the time above
+  std::optional<std::uint64_t> high_;  // the high part of the time below, if it was met
   // Of the records between the time above and the time below.
   std::uint64_t earlier_ = 0, group_ = 0, done_ = 0;
   bool there_ = false, overtaken_ = false;
