@@ -12,7 +12,8 @@ import tempfile
 import time
 import urllib.request
 
-import _servers
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "support/servers"))
+import servers  # noqa: E402
 
 SHOP = pathlib.Path(os.environ["TROUPE_EXAMPLES_DIR"]) / "shop"
 UP = pathlib.Path(os.environ["TROUPE_SOURCE_DIR"]) / "examples/cluster/up"
@@ -109,7 +110,7 @@ def children_of(pid):
 
 
 def main():
-    if _servers.lacks("cluster", "PostgreSQL", "nats-server"):
+    if servers.lacks("cluster", "PostgreSQL", "nats-server"):
         return
     with tempfile.TemporaryDirectory() as folder:
         lock = ["--lock", pathlib.Path(folder) / "up.pid"]

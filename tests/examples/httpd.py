@@ -16,7 +16,8 @@ import sys
 import threading
 import zlib
 
-import _servers
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "support/servers"))
+import servers  # noqa: E402
 
 HTTPD = pathlib.Path(os.environ["TROUPE_EXAMPLES_DIR"]) / "httpd"
 FOLDER = pathlib.Path(os.environ["TROUPE_BINARY_DIR"]) / "httpd_check"
@@ -263,9 +264,9 @@ def check_database(database):
 
 def check_postgres():
     """With a server of its own, where there is PostgreSQL and the component was built."""
-    if _servers.lacks("httpd", "PostgreSQL", component="postgres"):
+    if servers.lacks("httpd", "PostgreSQL", component="postgres"):
         return
-    with _servers.postgres() as folder:
+    with servers.postgres() as folder:
         check_database("postgresql://tester@/postgres?host=" + folder)
 
 

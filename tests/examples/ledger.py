@@ -14,7 +14,8 @@ import sys
 import threading
 import time
 
-import _servers
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "support/servers"))
+import servers  # noqa: E402
 
 LEDGER = pathlib.Path(os.environ["TROUPE_EXAMPLES_DIR"]) / "ledger"
 FOLDER = pathlib.Path(os.environ["TROUPE_BINARY_DIR"]) / "ledger_check"
@@ -187,10 +188,10 @@ def run(what, target, left):
 
 def run_on_postgres():
     """The same on PostgreSQL, where it and the library's client of it are here."""
-    programs = _servers.postgres_programs()
-    if _servers.lacks("ledger", "PostgreSQL", component="durable_postgres"):
+    programs = servers.postgres_programs()
+    if servers.lacks("ledger", "PostgreSQL", component="durable_postgres"):
         return
-    with _servers.postgres() as folder:
+    with servers.postgres() as folder:
         asks = [programs / "psql", "-h", folder, "-U", "tester", "-d", "postgres", "-At", "-c"]
 
         def left():

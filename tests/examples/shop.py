@@ -7,7 +7,8 @@ import signal
 import subprocess
 import sys
 
-import _servers
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "support/servers"))
+import servers  # noqa: E402
 
 SHOP = pathlib.Path(os.environ["TROUPE_EXAMPLES_DIR"]) / "shop"
 SECONDS_MAX = 120
@@ -65,9 +66,9 @@ def check_cluster(common):
 
 def main():
     check_alone()
-    if _servers.lacks("shop", "PostgreSQL", "nats-server"):
+    if servers.lacks("shop", "PostgreSQL", "nats-server"):
         return
-    with _servers.nats() as address, _servers.postgres() as folder:
+    with servers.nats() as address, servers.postgres() as folder:
         check_cluster(["--nats", address, "--database", f"host={folder} user=tester dbname=postgres"])
 
 

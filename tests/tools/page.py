@@ -5,6 +5,7 @@ Chromium is driven without a screen. With TROUPE_SCREENSHOTS=FOLDER the pictures
 
 import contextlib
 import json
+import pathlib
 import re
 import shutil
 import socket
@@ -14,8 +15,10 @@ import time
 
 from _browser import ENVIRONMENT, FOLDER, MOMENTS_MAX, SECONDS_MAX, Browser, check, fail, selenium
 
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "support/servers"))
+import servers  # noqa: E402
+
 TOOL, ZOO, SHOP = sys.argv[1:4]
-NATS = "/usr/sbin/nats-server"
 
 
 def ask(pid, question):
@@ -397,32 +400,27 @@ def check_cluster(browser):
 @contextlib.contextmanager
 def two_nodes():
     """Two nodes of one cluster on this machine: the addresses of their pages, and the process of the first."""
-    folder, nodes = FOLDER / "nats", []
-    folder.mkdir()
-    server = subprocess.Popen([NATS, "-a", "127.0.0.1", "-p", "-1", "--ports_file_dir", folder], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-    try:
-        until = time.monotonic() + SECONDS_MAX
-        while not (told := [file.read_text() for file in folder.glob("*.ports")]) or not told[0].endswith("}"):
-            check("nats-server starts", time.monotonic() < until, server)
-            time.sleep(0.05)  # sleeps: it tells nobody when it is ready
-        for name in "north", "south":
-            nodes.append(subprocess.Popen([SHOP, "--serve", "--name", name, "--nats", json.loads(told[0])["nats"][0], "--database", f"sqlite:{FOLDER}/nodes", "--page", "0", "--announce"],
-                                          stdout=subprocess.PIPE, text=True, env=ENVIRONMENT))
-        yield [one.stdout.readline().removeprefix("page: ").strip() for one in nodes], nodes[0].pid
-        for one in nodes:
-            one.terminate()
-        for one in nodes:
-            check("the node ends", one.wait(timeout=SECONDS_MAX) == 0, one)
-    finally:
-        for one in [*nodes, server]:
-            one.kill()
-            one.wait(timeout=SECONDS_MAX)
+    nodes = []
+    with servers.nats() as address:
+        try:
+            for name in "north", "south":
+                nodes.append(subprocess.Popen([SHOP, "--serve", "--name", name, "--nats", address, "--database", f"sqlite:{FOLDER}/nodes", "--page", "0", "--announce"],
+                                              stdout=subprocess.PIPE, text=True, env=ENVIRONMENT))
+            yield [node.stdout.readline().removeprefix("page: ").strip() for node in nodes], nodes[0].pid
+            for node in nodes:
+                node.terminate()
+            for node in nodes:
+                check("the node ends", node.wait(timeout=SECONDS_MAX) == 0, node)
+        finally:
+            for node in nodes:
+                node.kill()
+                node.wait(timeout=SECONDS_MAX)
 
 
 def check_nodes(browser):
     """From the page of one node one click leads to that of another, also to one that counts as another site."""
-    if not shutil.which(NATS):
-        return print("page: partly skipped: needs nats-server")
+    if servers.lacks("page", "nats-server"):
+        return None
     with two_nodes() as ((north, south), pid):
         browser.url = north
         browser.load("shop")

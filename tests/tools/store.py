@@ -2,16 +2,18 @@
 are the same, whatever the database."""
 
 import contextlib
+import functools
 import json
 import os
 import pathlib
 import shutil
-import signal
 import sqlite3
 import subprocess
 import sys
 import tempfile
-import time
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "support/servers"))
+import servers  # noqa: E402
 
 BUILT = pathlib.Path(os.environ["TROUPE_BINARY_DIR"])
 TOOL = BUILT / "tools/troupe"
@@ -190,35 +192,11 @@ def check_other_databases(folder):
 @contextlib.contextmanager
 def postgres():
     """The URL of a server of our own, and a function that runs SQL there; nothing where it or the library's client of it is missing."""
-    programs = sorted(pathlib.Path("/usr/lib/postgresql").glob("*/bin/initdb"))
-    if not programs or not (BUILT / "libtroupe_durable_postgres.a").exists():
+    if servers.postgres_programs() is None or not (BUILT / "libtroupe_durable_postgres.a").exists():
         yield None
         return
-    folder = tempfile.mkdtemp()
-    as_user = []
-    if os.getuid() == 0:  # the server refuses to run as root
-        as_user = ["setpriv", "--reuid=postgres", "--regid=postgres", "--clear-groups", "--pdeathsig=INT"]
-        shutil.chown(folder, "postgres", "postgres")
-    os.chmod(folder, 0o711)
-    quiet = {"cwd": folder, "stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
-    subprocess.run([*as_user, programs[-1], "-D", "data", "-U", "tester", "-A", "trust", "-N", "-E", "UTF8"], check=True, **quiet)
-    server = subprocess.Popen([*as_user, programs[-1].parent / "postgres", "-D", "data", "-k", folder, "-c", "listen_addresses=", "-c", "fsync=off"],
-                              **quiet)
-
-    def sql(text):
-        return subprocess.run([programs[-1].parent / "psql", "-h", folder, "-U", "tester", "-d", "postgres", "-Atc", text], **quiet).returncode == 0
-
-    try:
-        until = time.monotonic() + SECONDS_MAX
-        while not sql("SELECT 1"):
-            if time.monotonic() > until:
-                fail("the server of PostgreSQL does not start")
-            time.sleep(0.05)  # sleeps: the server is being started
-        yield (lambda database: f"postgresql://tester@/{database}?host={folder}"), sql
-    finally:
-        server.send_signal(signal.SIGINT)
-        server.wait()
-        shutil.rmtree(folder)
+    with servers.postgres() as folder:
+        yield (lambda database: f"postgresql://tester@/{database}?host={folder}"), functools.partial(servers.sql, folder)
 
 
 def main():
