@@ -13,6 +13,7 @@ import subprocess
 import sys
 
 import accounts
+import commands
 import layers
 import layout
 import links
@@ -83,6 +84,7 @@ CHECKS = {
     "layer_table": ways.check_layer_table,
     "relaxed_orders": ways.check_relaxed_orders,
     "pictures": ways.check_pictures,
+    "commands": commands.check_commands,
     "built": lambda tree: links.check_built(tree, compile_commands()),
 }
 

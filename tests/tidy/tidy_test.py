@@ -9,6 +9,7 @@ import unittest
 import unittest.mock
 
 import classes
+import commands
 import labels
 import layers
 import layout
@@ -241,6 +242,42 @@ class Checks(unittest.TestCase):
         self.complains(ways.check_ways, "docs/ways.md:10: src/a/b.hpp has no take()")
         (self.root / "src/a/b.hpp").unlink()
         self.complains(ways.check_ways, "docs/ways.md:10: the step names src/a/b.hpp, which does not exist")
+
+    def test_each_command_has_a_row(self):
+        head = "| command | sender | receiver | it carries | it may meet |\n|---|---|---|---|---|\n"
+
+        def document(*names, line="Enumerators: `target` in [a.hpp](../../src/a.hpp)."):
+            rows = "".join(f"| `{name}` | a | b | c | d |\n" for name in names)
+            self.write("docs/protocols/commands.md", f"# Commands\n\n## Some\n\n{line}\n\n{head}{rows}")
+        self.write("src/a.hpp", "struct frame {\n  enum class target : int {\n    shard = 0,  // of { one\n    member,\n  };\n};\n"
+                   "class store {\n public:\n  virtual ~store() = default;\n  virtual int load(int of) = 0;\n"
+                   "  virtual void keep(int) const {}\n  int number() const;\n};\n"
+                   "struct batch {\n  int number = 0;\n  struct part {\n    int order;\n  };\n  std::vector<part> parts;\n"
+                   "  bool empty() const { return parts.empty(); }\n};\n")
+        document("shard", "member")
+        self.passes(commands.check_commands)
+        document("shard")
+        self.complains(commands.check_commands, "commands.md:3: has no row for `member` of `target` in src/a.hpp")
+        document("shard", "member", "other")
+        self.complains(commands.check_commands, "`other` is no command of `target`")
+        document("shard", "member", "member")
+        self.complains(commands.check_commands, "`member` has two rows")
+        document("load", "keep", line="Virtual functions: `store` in [a.hpp](../../src/a.hpp).")
+        self.passes(commands.check_commands)
+        document("load", line="Virtual functions: `store` in [a.hpp](../../src/a.hpp).")
+        self.complains(commands.check_commands, "has no row for `keep`")
+        document("number", "parts", line="Members: `batch` in [a.hpp](../../src/a.hpp).")
+        self.passes(commands.check_commands)
+        document("number", line="Members: `batch` in [a.hpp](../../src/a.hpp).")
+        self.complains(commands.check_commands, "has no row for `parts`")
+        document("shard", line="Enumerators: `gone` in [a.hpp](../../src/a.hpp).")
+        self.complains(commands.check_commands, "src/a.hpp has no commands in `gone`")
+        document("shard", line="")
+        self.complains(commands.check_commands, "holds no table against the code")
+        document("shard", "member")
+        page = self.root / "docs/protocols/commands.md"
+        page.write_text(page.read_text() + "| `gone` | a | b |  | d |\n")
+        self.complains(commands.check_commands, "is no row of five cells that say something")
 
     def test_the_table_of_layers_is_the_rule(self):
         def row(layer):
