@@ -16,7 +16,7 @@ import slices  # noqa: E402
 import suites  # noqa: E402
 
 TESTS = re.compile(r"^(?:TYPED_)?TEST(?:_F|_P)?\((\w+)", re.MULTILINE)
-ASKS_FOR_DEEP = re.compile(r"TROUPE_DEEP\b|chosen_seeds\(")
+ASKS_FOR_DEEP = re.compile(r"""(?<!environ\.pop\(")TROUPE_DEEP\b|chosen_seeds\(""")
 # What does not depend on the compiler, or is a program of its own.
 ONCE = re.compile(r"^(tidy|ledger|determinism|faults|commands|package|cluster_faults|fuzz|docs/selftest$|debugger/names$|mutations/|model_.*\.mutation\.)")
 # The suites of a script that asks for TROUPE_DEEP, by its folder. Support is used by others.
