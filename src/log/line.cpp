@@ -4,13 +4,11 @@
 
 #include <algorithm>
 #include <array>
-#include <charconv>
 #include <chrono>
 #include <cmath>
 #include <cstdio>
 #include <cstring>
 
-#include "base/text/json_string.hpp"
 #include "troupe/actor/cell.hpp"
 #include "troupe/task/trace_context.hpp"
 
@@ -58,13 +56,6 @@ bool is_word(std::string_view text) noexcept {
   return !text.empty() && is_plain(text) && text.find_first_of(" \"=\\") == std::string_view::npos;
 }
 
-template <class Number>
-void add_digits(std::string& line_text, Number number) {
-  std::array<char, 32> digits;
-  const auto end = std::to_chars(digits.data(), digits.data() + digits.size(), number).ptr;
-  line_text.append(digits.data(), end);
-}
-
 template <std::size_t Bytes>
 std::array<char, 2 * Bytes> hex_of(const std::array<std::uint8_t, Bytes>& bytes) noexcept {
   constexpr std::string_view digits = "0123456789abcdef";
@@ -94,7 +85,9 @@ void add_field(line& target, const field& added) { target.add(added); }
 // A cut inside a character leaves bytes that are no UTF-8, which JSON's writer replaces.
 void line::add_text(std::string_view text) {
   text = cut(text);
-  if (as_ == form::text && is_word(text)) {
+  if (as_ == form::json) {
+    json_.value(text);
+  } else if (is_word(text)) {
     text_ += text;
   } else {
     base::add_json_string(text_, text);
@@ -106,23 +99,19 @@ void line::add_plain(std::string_view text) {
   text = cut(text);
   if (is_plain(text)) {
     text_ += text;
-    return;
+  } else {
+    base::add_json_characters(text_, text);
   }
-  std::string quoted;
-  base::add_json_string(quoted, text);
-  text_ += std::string_view(quoted).substr(1, quoted.size() - 2);
 }
 
 void line::add_name(std::string_view name) {
-  if (as_ == form::text) {
-    text_ += ' ';
-    add_plain(name);
-    text_ += '=';
+  if (as_ == form::json) {
+    json_.key(cut(name));
     return;
   }
-  if (text_.back() != '{') text_ += ',';
-  add_text(name);
-  text_ += ':';
+  text_ += ' ';
+  add_plain(name);
+  text_ += '=';
 }
 
 void line::add_member(std::string_view name, std::string_view value) {
@@ -140,9 +129,12 @@ void line::begin(level severity, std::string_view logger, std::string_view text)
     kept_->text = cut(text);
   }
   if (as_ == form::json) {
-    text_ += "{\"time\":\"";
-    add_time(text_, now);
-    ((text_ += "\",\"level\":\"") += name_of(severity)) += '"';
+    json_.open('{').key("time").value_by([&now](std::string& out) {
+      out += '"';
+      add_time(out, now);
+      out += '"';
+    });
+    json_.member("level", name_of(severity));
     if (!logger.empty()) add_member("logger", logger);
     add_member("text", text);
     return;
@@ -157,9 +149,19 @@ void line::begin(level severity, std::string_view logger, std::string_view text)
   add_plain(text);
 }
 
+// In both forms alike, but for the comma of JSON.
+template <class Value>
+void line::add_bare(Value value) {
+  if (as_ == form::json) {
+    json_.value(value);
+  } else {
+    base::json_writer<std::string&>(text_).value(value);
+  }
+}
+
 void line::add_number(double number) {
   if (std::isfinite(number)) {
-    add_digits(text_, number);
+    add_bare(number);
   } else {  // JSON has no such numbers
     add_text(std::isnan(number) ? "nan" : number > 0 ? "inf" : "-inf");
   }
@@ -180,12 +182,11 @@ void line::add_duration(double seconds) {
 void line::add_value(const field& shown) {
   switch (shown.kind_) {
     case field::kind::integer:
-      return add_digits(text_, shown.value_.integer);
+      return add_bare(shown.value_.integer);
     case field::kind::natural:
-      return add_digits(text_, shown.value_.natural);
+      return add_bare(shown.value_.natural);
     case field::kind::truth:
-      text_ += shown.value_.truth ? "true" : "false";
-      return;
+      return add_bare(shown.value_.truth);
     case field::kind::real:
       return add_number(shown.value_.real);
     case field::kind::text:
@@ -244,12 +245,13 @@ void line::add(const field& added) {
       return added.value_.made.add(added.value_.made.make, added.name_, *this);
     } catch (...) {
       text_.resize(before);
+      json_.resume_after_value();
       has_fields_ = had_fields;
       if (kept_ != nullptr) kept_->fields.resize(kept_before);
       return add(field(added.name_, std::current_exception()));
     }
   }
-  if (as_ == form::json && !has_fields_) text_ += ",\"fields\":{";
+  if (as_ == form::json && !has_fields_) json_.key("fields").open('{');
   has_fields_ = true;
   if (kept_ != nullptr) keep(added);
   add_name(added.name_);
@@ -258,7 +260,7 @@ void line::add(const field& added) {
 
 void line::end() {
   const bool json = as_ == form::json;
-  if (json && has_fields_) text_ += '}';
+  if (json && has_fields_) json_.close('}');
   if (const actor::cell* const writer = actor::current_cell()) {
     add_name("actor");
     if (json) {
@@ -268,7 +270,7 @@ void line::end() {
       add_plain(writer->type->name);
       text_ += '#';
     }
-    add_digits(text_, actor::id_of(*writer));
+    add_bare(actor::id_of(*writer));
     if (kept_ != nullptr) {
       kept_->actor = writer->type->name;
       kept_->actor_id = actor::id_of(*writer);
@@ -281,7 +283,8 @@ void line::end() {
     add_member(json ? "span_id" : "span", {span.data(), span.size()});
     if (kept_ != nullptr) kept_->trace = trace;
   }
-  text_ += json ? "}\n" : "\n";
+  if (json) json_.close('}');
+  text_ += '\n';
 }
 
 }  // namespace troupe::log

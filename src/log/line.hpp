@@ -5,6 +5,7 @@
 #include <string>
 #include <string_view>
 
+#include "base/text/json_text.hpp"
 #include "log/records.hpp"
 #include "troupe/log/log.hpp"
 
@@ -16,6 +17,8 @@ class line {
  public:
   // `kept` gets the parts of the line, but for its logger; null: they are not kept.
   explicit line(form as, record* kept = nullptr) noexcept : as_(as), kept_(kept) {}
+  line(const line&) = delete;
+  line& operator=(const line&) = delete;
 
   void begin(level of, std::string_view logger, std::string_view text);
   void add(const field& one);
@@ -25,6 +28,8 @@ class line {
 
  private:
   void add_name(std::string_view name);
+  template <class Value>
+  void add_bare(Value value);
   void add_number(double number);
   void add_value(const field& one);
   void add_text(std::string_view text);
@@ -37,6 +42,7 @@ class line {
   record* const kept_;
   bool has_fields_ = false;
   std::string text_;
+  base::json_writer<std::string&> json_{text_};  // for form::json
 };
 
 }  // namespace troupe::log

@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <string_view>
 
+#include "base/text/json_text.hpp"
 #include "observe/kinds.hpp"
 #include "observe/output.hpp"
 #include "observe/ring.hpp"
@@ -18,6 +19,13 @@ std::string_view text_of(const event_data& entry) noexcept {
   return what == nullptr ? std::string_view() : std::string_view(what);
 }
 
+using json = base::json_writer<output&>;
+
+// Ends an event that gives a name to a thread or to the process.
+void end_name(json& event, std::string_view kind, std::string_view name) noexcept {
+  event.member("name", kind).key("args").open('{').member("name", name).close('}').close('}');
+}
+
 // Writes the events of one thread in Chrome's format. An arrow leads from the moment in which a
 // message was sent to the stretch in which it is handled. Its number is the address of the message,
 // which another message may have after that stretch has begun: viewers end an arrow there.
@@ -28,9 +36,8 @@ class thread_writer {
       : out_(out), thread_(thread), began_(began), now_(now) {}
 
   void write() noexcept {
-    out_ << ",\n{\"ph\":\"M\",\"pid\":1,\"tid\":" << std::uint64_t{thread_.number}
-         << ",\"name\":\"thread_name\",\"args\":{\"name\":\"";
-    out_.quoted(thread_.name) << "\"}}";
+    json event = begin("M");
+    end_name(event, "thread_name", thread_.name);
     const std::uint64_t written = thread_.events.written();
     const std::uint64_t oldest = ring::events_of_thread::oldest(written);
     for (std::uint64_t at = std::max(oldest, thread_.first); at < written; ++at) {
@@ -52,8 +59,7 @@ class thread_writer {
         end(entry);
         break;
       case phase::instant:
-        begin("i", entry, entry.ticks);
-        out_ << ",\"s\":\"t\"}";
+        begin("i", entry).member("s", "t").close('}');
         add_arrow("s", entry);
         break;
     }
@@ -77,41 +83,59 @@ class thread_writer {
     --depth_;
     if (which >= depth_max) return;
     const event_data& entry = open_[which];
-    begin("X", entry, entry.ticks);
     const std::uint64_t from = ns(entry.ticks), until = ns(ticks);
-    out_ << ",\"dur\":";
-    out_.thousandths(until > from ? until - from : 0) << '}';
-    add_arrow("f\",\"bp\":\"e", entry);  // behind its stretch, in which it ends
+    json stretch = begin("X", entry);
+    add_us(stretch, "dur", until > from ? until - from : 0);
+    stretch.close('}');
+    add_arrow("f", entry);  // behind its stretch, in which it ends
   }
 
   // One end of an arrow, if the event is of a message.
   void add_arrow(std::string_view end, const event_data& entry) noexcept {
     const std::uint64_t message = kind_and_message::message_in(entry.kind);
     if (message == 0) return;
-    out_ << ",\n{\"ph\":\"" << end << "\",\"pid\":1,\"tid\":" << std::uint64_t{thread_.number}
-         << ",\"ts\":";
-    out_.thousandths(ns(entry.ticks))
-        << ",\"cat\":\"message\",\"name\":\"message\",\"id\":\"" << message << "\"}";
+    json arrow = begin(end);
+    if (end == "f") arrow.member("bp", "e");
+    add_us(arrow, "ts", ns(entry.ticks));
+    arrow.member("cat", "message").member("name", "message").key("id").quoted(message).close('}');
   }
 
-  void begin(std::string_view kind, const event_data& entry, std::uint64_t ticks) noexcept {
+  // An event of this kind on a line of its own, to which members can be added.
+  json begin(std::string_view kind) noexcept {
+    out_ << ",\n";
+    json event(out_);
+    event.open('{').member("ph", kind).member("pid", 1).member("tid", thread_.number);
+    return event;
+  }
+
+  json begin(std::string_view kind, const event_data& entry) noexcept {
     const kind_of_event& is = kinds[kind_of(entry)];
     const std::string_view text = text_of(entry);
-    out_ << ",\n{\"ph\":\"" << kind << "\",\"pid\":1,\"tid\":" << std::uint64_t{thread_.number}
-         << ",\"ts\":";
-    out_.thousandths(ns(ticks)) << ",\"cat\":\"" << is.category << "\",\"name\":\"";
-    // The name of a stretch is its subject, so that viewers add up stretches with the same subject.
-    if (is.when == phase::instant || text.empty()) out_ << is.name;
-    if (is.when == phase::instant && !text.empty() && *is.name != '\0') out_ << ' ';
-    out_.quoted(text) << '"';
-    if (is.id == nullptr) return;
-    out_ << ",\"args\":{\"" << is.id << "\":";
+    json event = begin(kind);
+    add_us(event, "ts", ns(entry.ticks));
+    event.member("cat", is.category).key("name").value_by([&](output& out) {
+      out << '"';
+      // The name of a stretch is its subject, so that viewers add up stretches with the same
+      // subject.
+      if (is.when == phase::instant || text.empty()) out << is.name;
+      if (is.when == phase::instant && !text.empty() && *is.name != '\0') out << ' ';
+      base::add_json_characters(out, text);
+      out << '"';
+    });
+    if (is.id == nullptr) return event;
+    event.key("args").open('{');
     if (is.id != lazy_id) {
-      out_.signed_number(entry.id) << '}';
-      return;
+      event.member(is.id, static_cast<std::int64_t>(entry.id));
+    } else {
+      const auto lazy = lazy_event::unpacked(entry.id);
+      event.member(is.id, lazy.number).member("line", lazy.line);
     }
-    const auto lazy = lazy_event::unpacked(entry.id);
-    out_ << std::uint64_t{lazy.number} << ",\"line\":" << std::uint64_t{lazy.line} << '}';
+    event.close('}');
+    return event;
+  }
+
+  static void add_us(json& event, std::string_view name, std::uint64_t ns) noexcept {
+    event.key(name).value_by([ns](output& out) { out.thousandths(ns); });
   }
 
   std::uint64_t ns(std::uint64_t ticks) const noexcept {
@@ -129,10 +153,10 @@ class thread_writer {
 }  // namespace
 
 void chrome_writer::begin(output& out) noexcept {
-  out << "{\"displayTimeUnit\":\"ns\",\"traceEvents\":[\n{\"ph\":\"M\",\"pid\":1,\"name\":"
-         "\"process_"
-         "name\",\"args\":{\"name\":\"";
-  out.quoted(::program_invocation_short_name) << "\"}}";
+  out << "{\"displayTimeUnit\":\"ns\",\"traceEvents\":[\n";
+  json event(out);
+  event.open('{').member("ph", "M").member("pid", 1);
+  end_name(event, "process_name", ::program_invocation_short_name);
 }
 
 void chrome_writer::add(output& out, const ring& thread) noexcept {
@@ -142,7 +166,10 @@ void chrome_writer::add(output& out, const ring& thread) noexcept {
 }
 
 void chrome_writer::end(output& out) noexcept {
-  out << "\n],\"otherData\":{\"events overwritten by later ones\":\"" << lost_ << "\"}}\n";
+  out << "\n],\"otherData\":";
+  json lost(out);
+  lost.open('{').key("events overwritten by later ones").quoted(lost_).close('}');
+  out << "}\n";
 }
 
 bool write_chrome(int fd, const tick_scale& began) noexcept {

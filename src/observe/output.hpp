@@ -36,6 +36,9 @@ class output {
     return *this << std::string_view(digits, static_cast<std::size_t>(end - digits));
   }
 
+  // As a sink of base::json_writer.
+  void append(std::string_view text) noexcept { *this << text; }
+
   output& signed_number(std::uint64_t bits) noexcept {
     const auto value = static_cast<std::int64_t>(bits);
     if (value >= 0) return *this << bits;
@@ -51,28 +54,6 @@ class output {
     std::uint64_t power = 1;
     for (unsigned i = 1; i < count; ++i) power *= 10;
     for (; power != 0; power /= 10) put(static_cast<char>('0' + number / power % 10));
-    return *this;
-  }
-  // Writes text for a JSON string, without the quotes. Bytes that are not UTF-8 become U+FFFD.
-  output& quoted(std::string_view text) noexcept {
-    while (!text.empty()) {
-      const char one = text.front();
-      const auto code = static_cast<unsigned char>(one);
-      const std::size_t bytes = bytes_of_character(text);
-      if (bytes > 1) {
-        *this << text.substr(0, bytes);
-      } else if (bytes == 0) {
-        *this << "\\ufffd";
-      } else if (code < 0x20) {
-        *this << "\\u00";
-        put(static_cast<char>('0' + code / 16));
-        put("0123456789abcdef"[code % 16]);
-      } else {
-        if (one == '"' || one == '\\') put('\\');
-        put(one);
-      }
-      text.remove_prefix(std::max<std::size_t>(bytes, 1));
-    }
     return *this;
   }
   // Writes text on one line: control characters become \x0a and the like. They would break a table,
@@ -105,7 +86,7 @@ class output {
 
   void flush() noexcept {
     if (text_ != nullptr) {
-      append();
+      append_to_text();
       return;
     }
     if (!failed_) failed_ = base::bounded_write(fd_, {buffer_, used_}, patience_ms).error != 0;
@@ -116,31 +97,13 @@ class output {
   bool failed() const noexcept { return failed_; }
 
  private:
-  void append() noexcept {
+  void append_to_text() noexcept {
     try {
       text_->append(buffer_, used_);
     } catch (const std::bad_alloc&) {
       failed_ = true;
     }
     used_ = 0;
-  }
-
-  // Returns 0 when no valid character begins here.
-  static std::size_t bytes_of_character(std::string_view text) noexcept {
-    const auto at = [text](std::size_t i) { return static_cast<unsigned char>(text[i]); };
-    if (at(0) < 0x80) return 1;
-    const std::size_t bytes = at(0) >= 0xf5   ? 0
-                              : at(0) >= 0xf0 ? 4
-                              : at(0) >= 0xe0 ? 3
-                              : at(0) >= 0xc2 ? 2
-                                              : 0;
-    if (bytes == 0 || text.size() < bytes) return 0;
-    for (std::size_t i = 1; i < bytes; ++i) {
-      if ((at(i) & 0xc0) != 0x80) return 0;
-    }
-    const bool overlong = (at(0) == 0xe0 && at(1) < 0xa0) || (at(0) == 0xf0 && at(1) < 0x90);
-    const bool surrogate = at(0) == 0xed && at(1) >= 0xa0, beyond = at(0) == 0xf4 && at(1) >= 0x90;
-    return overlong || surrogate || beyond ? 0 : bytes;
   }
 
   void put(char one) noexcept {

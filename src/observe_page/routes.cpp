@@ -3,6 +3,7 @@
 #include <chrono>
 #include <utility>
 
+#include "base/text/json_text.hpp"
 #include "observe_page/metrics.hpp"
 #include "observe_page/page_text.hpp"
 #include "observe_page/trace.hpp"
@@ -53,7 +54,8 @@ task<http::response> metrics(shared_answers of, metrics_format format) {
 
 // All that belongs to one moment, as one object.
 task<std::string> moment(shared_answers of, std::string runtime) {
-  std::string text;
+  base::json_text text;
+  text.open('{');
   const std::pair<const char*, std::string> parts[] = {{"summary", "summary"},
                                                        {"longest", "longest " + runtime + " 10"},
                                                        {"waits", "waits " + runtime},
@@ -61,7 +63,7 @@ task<std::string> moment(shared_answers of, std::string runtime) {
                                                        {"numbers", "numbers components"}};
   for (const auto& [name, question] : parts) {
     const auto part = co_await answers::to(of, question);
-    text += (text.empty() ? "{\"" : ",\"") + std::string(name) + "\":" + *part;
+    text.key(name).raw(*part);
   }
   // A page reads the looks of five minutes once, and the newest ones with each moment.
   std::string recent = "null";
@@ -70,7 +72,8 @@ task<std::string> moment(shared_answers of, std::string runtime) {
     recent = *part;
   } catch (const no_answer&) {  // a program of an earlier version keeps none
   }
-  co_return text + ",\"history\":" + recent + "}";
+  text.key("history").raw(recent).close('}');
+  co_return std::move(text).take();
 }
 
 // A moment each second, until the program or the reader has gone.

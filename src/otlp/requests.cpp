@@ -78,21 +78,18 @@ http::client_options client_options_of(const exporter_options& chosen) {
 }
 
 std::string resource_of(const exporter_options& options) {
-  std::string out = "{\"attributes\":[";
+  base::json_text out;
+  out.open('{').key("attributes").open('[');
   add_attribute(out, "service.name", std::string_view(options.service_name));
-  for (const auto& [key, value] : options.attributes) {
-    out += ',';
+  for (const auto& [key, value] : options.attributes)
     add_attribute(out, key, std::string_view(value));
-  }
   constexpr std::pair<std::string_view, std::string_view> own[] = {
       {"telemetry.sdk.language", "cpp"},
       {"telemetry.sdk.name", "troupe"},
       {"telemetry.sdk.version", TROUPE_VERSION}};
-  for (const auto& [key, value] : own) {
-    out += ',';
-    add_attribute(out, key, value);
-  }
-  return out + "]}";
+  for (const auto& [key, value] : own) add_attribute(out, key, value);
+  out.close(']').close('}');
+  return std::move(out).take();
 }
 
 }  // namespace troupe::otlp

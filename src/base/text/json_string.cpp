@@ -27,54 +27,50 @@ std::size_t sequence_bytes(std::string_view text) noexcept {
   return follows(1) && follows(2) && follows(3) && !too_long && !too_large ? 4 : 0;
 }
 
-void add_escaped(std::string& to, char one) {
-  constexpr std::string_view digits = "0123456789abcdef";
-  switch (one) {
+// The letter behind the backslash of a short escape; 0 if the character has none.
+char letter_of(char character) noexcept {
+  switch (character) {
     case '"':
-      to += "\\\"";
-      break;
     case '\\':
-      to += "\\\\";
-      break;
+      return character;
     case '\n':
-      to += "\\n";
-      break;
+      return 'n';
     case '\r':
-      to += "\\r";
-      break;
+      return 'r';
     case '\t':
-      to += "\\t";
-      break;
+      return 't';
     default:
-      to += "\\u00";
-      to += digits[static_cast<unsigned char>(one) >> 4];
-      to += digits[static_cast<unsigned char>(one) & 15];
+      return '\0';
   }
+}
+
+std::string_view escape_of(char character, std::array<char, 6>& room) noexcept {
+  constexpr std::string_view digits = "0123456789abcdef";
+  const auto code = static_cast<unsigned char>(character);
+  const char letter = letter_of(character);
+  room = {'\\', letter, '0', '0', digits[code >> 4], digits[code & 15]};
+  if (letter != '\0') return {room.data(), 2};
+  room[1] = 'u';
+  return {room.data(), room.size()};
 }
 
 }  // namespace
 
-void add_json_string(std::string& json, std::string_view text) {
-  json += '"';
-  while (!text.empty()) {
-    std::size_t plain = 0;
-    while (plain < text.size() && text[plain] >= ' ' && text[plain] < 127 && text[plain] != '"' &&
-           text[plain] != '\\')
-      ++plain;
-    json.append(text.substr(0, plain));
-    text.remove_prefix(plain);
-    if (text.empty()) break;
-    const std::size_t bytes = sequence_bytes(text);
-    if (bytes == 0) {
-      json += "\xEF\xBF\xBD";
-    } else if (bytes > 1 || text[0] == 127) {
-      json.append(text.substr(0, bytes));
-    } else {
-      add_escaped(json, text[0]);
-    }
-    text.remove_prefix(bytes == 0 ? 1 : bytes);
-  }
-  json += '"';
+std::string_view next_json_piece(std::string_view& text, std::array<char, 6>& room) noexcept {
+  const auto take = [&text](std::size_t bytes) {
+    const std::string_view taken = text.substr(0, bytes);
+    text.remove_prefix(bytes);
+    return taken;
+  };
+  std::size_t plain = 0;
+  while (plain < text.size() && text[plain] >= ' ' && text[plain] < 127 && text[plain] != '"' &&
+         text[plain] != '\\')
+    ++plain;
+  if (plain != 0) return take(plain);
+  const std::size_t bytes = sequence_bytes(text);
+  if (bytes > 1 || text[0] == 127) return take(bytes);
+  const char character = take(1)[0];
+  return bytes == 0 ? std::string_view("\xEF\xBF\xBD") : escape_of(character, room);
 }
 
 }  // namespace troupe::base

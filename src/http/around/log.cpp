@@ -6,8 +6,9 @@
 #include <ctime>
 #include <exception>
 #include <string>
+#include <utility>
 
-#include "base/text/json_string.hpp"
+#include "base/text/json_text.hpp"
 #include "kit/clock_and_random.hpp"
 #include "troupe/base/error.hpp"
 #include "troupe/http/around/limits.hpp"
@@ -103,24 +104,21 @@ std::string combined(const entry& exchange) {
 }
 
 std::string as_json(const entry& exchange) {
-  std::string line = "{\"time\":\"" + time_text("%Y-%m-%dT%H:%M:%SZ") + "\"";
+  base::json_text line;
   const auto add = [&](std::string_view name, std::string_view value) {
-    if (value.empty()) return;
-    line.append(",\"").append(name).append("\":");
-    base::add_json_string(line, value);
+    if (!value.empty()) line.member(name, value);
   };
+  line.open('{').member("time", time_text("%Y-%m-%dT%H:%M:%SZ"));
   add("peer", exchange.peer);
   add("method", exchange.asked.method_name());
   add("target", exchange.asked.target());
-  line +=
-      ",\"status\":" + std::to_string(exchange.answer.status()) +
-      ",\"bytes\":" + std::to_string(exchange.answer.body().size()) + ",\"ms\":" +
-      std::to_string(std::chrono::duration_cast<std::chrono::milliseconds>(exchange.took).count());
+  line.member("status", exchange.answer.status()).member("bytes", exchange.answer.body().size());
+  line.member("ms", std::chrono::duration_cast<std::chrono::milliseconds>(exchange.took).count());
   add("referer", exchange.asked.field("Referer"));
   add("agent", exchange.asked.field("User-Agent"));
   add("id", exchange.answer.field("X-Request-Id"));
-  line += '}';
-  return line;
+  line.close('}');
+  return std::move(line).take();
 }
 
 const log::logger& access_logger() {

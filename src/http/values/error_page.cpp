@@ -2,8 +2,9 @@
 
 #include <array>
 #include <string>
+#include <utility>
 
-#include "base/text/json_string.hpp"
+#include "base/text/json_text.hpp"
 #include "http/values/page_of.hpp"
 #include "troupe/http/values/accept.hpp"
 
@@ -29,15 +30,11 @@ response page_of(const http::fields& fields, int status, std::string_view detail
     if (fields.has("Accept")) text.field("Vary", "Accept");
     return std::move(text).status(status);
   }
-  std::string body = R"({"type":"about:blank","title":)";
-  base::add_json_string(body, title);
-  body += R"(,"status":)" + std::to_string(status);
-  if (!detail.empty()) {
-    body += R"(,"detail":)";
-    base::add_json_string(body, detail);
-  }
-  body += "}\n";
-  return response::owned(std::move(body), content_type::of_table(problem_type))
+  base::json_text problem;
+  problem.open('{').member("type", "about:blank").member("title", title).member("status", status);
+  if (!detail.empty()) problem.member("detail", detail);
+  problem.close('}');
+  return response::owned(std::move(problem).take() + "\n", content_type::of_table(problem_type))
       .status(status)
       .field("Vary", "Accept");
 }

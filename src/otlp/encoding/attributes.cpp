@@ -1,58 +1,52 @@
 #include "otlp/encoding/attributes.hpp"
 
 #include <algorithm>
-#include <array>
 #include <charconv>
 #include <cmath>
-
-#include "base/text/json_string.hpp"
+#include <utility>
 
 namespace troupe::otlp {
 namespace {
 
-void begin_attribute(std::string& out, std::string_view key, std::string_view kind) {
-  out += "{\"key\":";
-  base::add_json_string(out, key);
-  ((out += ",\"value\":{\"") += kind) += "\":";
+// `write` adds a value.
+template <class Function>
+void add(base::json_text& out, std::string_view key, std::string_view kind, Function write) {
+  out.open('{').member("key", key).key("value").open('{').key(kind);
+  write();
+  out.close('}').close('}');
 }
 
 }  // namespace
 
-void add_hex(std::string& out, std::span<const std::uint8_t> bytes) {
-  constexpr char digits[] = "0123456789abcdef";
-  for (const std::uint8_t byte : bytes) {
-    out += digits[byte / 16];
-    out += digits[byte % 16];
-  }
+void add_attribute(base::json_text& out, std::string_view key, std::string_view text) {
+  add(out, key, "stringValue", [&] { out.value(text); });
+}
+void add_attribute(base::json_text& out, std::string_view key, std::int64_t number) {
+  add(out, key, "intValue", [&] { out.quoted(number); });
+}
+void add_attribute(base::json_text& out, std::string_view key, bool truth) {
+  add(out, key, "boolValue", [&] { out.value(truth); });
+}
+void add_attribute(base::json_text& out, std::string_view key, double number) {
+  add(out, key, "doubleValue", [&] {
+    if (std::isfinite(number)) {
+      out.value(number);
+    } else {  // as the JSON of protocol buffers has it
+      out.value(std::isnan(number) ? "NaN" : number > 0 ? "Infinity" : "-Infinity");
+    }
+  });
 }
 
-void add_attribute(std::string& out, std::string_view key, std::string_view text) {
-  begin_attribute(out, key, "stringValue");
-  base::add_json_string(out, text);
-  out += "}}";
+base::json_text begin_request(std::string_view part, std::string_view scopes,
+                              std::string_view resource) {
+  base::json_text out;
+  out.open('{').key(part).open('[').open('{').key("resource").raw(resource).key(scopes).open('[');
+  return out;
 }
 
-void add_attribute(std::string& out, std::string_view key, std::int64_t number) {
-  begin_attribute(out, key, "intValue");
-  // OTLP writes 64 bits as a text, for JavaScript's sake.
-  out += '"' + std::to_string(number) + "\"}}";
-}
-
-void add_attribute(std::string& out, std::string_view key, bool truth) {
-  begin_attribute(out, key, "boolValue");
-  out += truth ? "true}}" : "false}}";
-}
-
-void add_attribute(std::string& out, std::string_view key, double number) {
-  begin_attribute(out, key, "doubleValue");
-  if (std::isfinite(number)) {
-    std::array<char, 32> digits;
-    out.append(digits.data(),
-               std::to_chars(digits.data(), digits.data() + digits.size(), number).ptr);
-  } else {  // as the JSON of protocol buffers has it
-    out += std::isnan(number) ? "\"NaN\"" : number > 0 ? "\"Infinity\"" : "\"-Infinity\"";
-  }
-  out += "}}";
+std::string end_request(base::json_text out) {
+  out.close(']').close('}').close(']').close('}');
+  return std::move(out).take();
 }
 
 // {"partialSuccess":{"rejectedSpans":"3","errorMessage":"why"}}; the number may lack its quotes.

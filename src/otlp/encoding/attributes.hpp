@@ -2,19 +2,25 @@
 #pragma once
 
 #include <cstdint>
-#include <span>
 #include <string>
 #include <string_view>
 
+#include "base/text/json_text.hpp"
+
 namespace troupe::otlp {
 
-void add_hex(std::string& out, std::span<const std::uint8_t> bytes);
 // A key with its value, as an object.
-void add_attribute(std::string& out, std::string_view key, std::string_view text);
-void add_attribute(std::string& out, std::string_view key, std::int64_t number);
-void add_attribute(std::string& out, std::string_view key, bool truth);
-void add_attribute(std::string& out, std::string_view key, double number);
-void add_attribute(std::string& out, std::string_view key, const char* text) = delete;
+void add_attribute(base::json_text& out, std::string_view key, std::string_view text);
+void add_attribute(base::json_text& out, std::string_view key, std::int64_t number);
+void add_attribute(base::json_text& out, std::string_view key, bool truth);
+void add_attribute(base::json_text& out, std::string_view key, double number);
+void add_attribute(base::json_text& out, std::string_view key, const char* text) = delete;
+
+// Begins the body of a request: what `part` names has been measured in this resource, and the next
+// value is the list of its scopes. end_request() ends what follows that list.
+base::json_text begin_request(std::string_view part, std::string_view scopes,
+                              std::string_view resource);
+std::string end_request(base::json_text out);
 
 // How many records the collector says it has refused, by the member `key` of its answer; 0 if the
 // text is anything else than OTLP's JSON. At most `most`.

@@ -2,9 +2,9 @@
 
 #include <array>
 #include <cstdint>
+#include <utility>
 #include <variant>
 
-#include "base/text/json_string.hpp"
 #include "otlp/encoding/attributes.hpp"
 
 namespace troupe::otlp {
@@ -17,7 +17,7 @@ int severity_of(log::level level) noexcept {
   return numbers[static_cast<std::size_t>(level)];
 }
 
-void add_value(std::string& out, const log::record_field& field) {
+void add_value(base::json_text& out, const log::record_field& field) {
   if (const auto* natural = std::get_if<std::uint64_t>(&field.value)) {
     // A number that is too large for OTLP's integers is a text, which has all of its digits.
     if (*natural > INT64_MAX) {
@@ -36,68 +36,49 @@ void add_value(std::string& out, const log::record_field& field) {
   }
 }
 
-void add_attributes(std::string& out, const log::record& line) {
-  bool is_first = true;
-  for (const log::record_field& field : line.fields) {
-    if (!is_first) out += ',';
-    is_first = false;
-    add_value(out, field);
-  }
+void add_attributes(base::json_text& out, const log::record& line) {
+  for (const log::record_field& field : line.fields) add_value(out, field);
   if (line.actor == nullptr) return;
-  if (!is_first) out += ',';
   add_attribute(out, "troupe.actor", std::string_view(line.actor));
-  out += ',';
   add_attribute(out, "troupe.actor_id", static_cast<std::int64_t>(line.actor_id));
 }
 
-void add_line(std::string& out, const log::record& line) {
-  const std::string time = std::to_string(line.unix_ns);
-  out += "{\"timeUnixNano\":\"" + time + "\",\"observedTimeUnixNano\":\"" + time;
-  out += "\",\"severityNumber\":" + std::to_string(severity_of(line.severity));
-  out += ",\"severityText\":\"";
-  out += log::name_of(line.severity);
-  out += "\",\"body\":{\"stringValue\":";
-  base::add_json_string(out, line.text);
-  out += "},\"attributes\":[";
+void add_line(base::json_text& out, const log::record& line) {
+  out.open('{').key("timeUnixNano").quoted(line.unix_ns);
+  out.key("observedTimeUnixNano").quoted(line.unix_ns);
+  out.member("severityNumber", severity_of(line.severity));
+  out.member("severityText", log::name_of(line.severity));
+  out.key("body").open('{').member("stringValue", line.text).close('}');
+  out.key("attributes").open('[');
   add_attributes(out, line);
-  out += ']';
+  out.close(']');
   if (line.trace) {
-    out += line.trace->sampled ? ",\"flags\":1" : ",\"flags\":0";
-    out += ",\"traceId\":\"";
-    add_hex(out, line.trace->trace_id);
-    out += "\",\"spanId\":\"";
-    add_hex(out, line.trace->span_id);
-    out += '"';
+    out.member("flags", line.trace->sampled ? 1 : 0);
+    out.key("traceId").hex(line.trace->trace_id).key("spanId").hex(line.trace->span_id);
   }
-  out += '}';
+  out.close('}');
 }
 
-void begin_scope(std::string& out, std::string_view logger) {
-  out += "{\"scope\":{";
-  if (!logger.empty()) {
-    out += "\"name\":";
-    base::add_json_string(out, logger);
-  }
-  out += "},\"logRecords\":[";
+void begin_scope(base::json_text& out, std::string_view logger) {
+  out.open('{').key("scope").open('{');
+  if (!logger.empty()) out.member("name", logger);
+  out.close('}').key("logRecords").open('[');
 }
 
 }  // namespace
 
 std::string logs_body(std::string_view resource, const log::record* first) {
-  std::string out = "{\"resourceLogs\":[{\"resource\":";
-  out += resource;
-  out += ",\"scopeLogs\":[";
+  base::json_text out = begin_request("resourceLogs", "scopeLogs", resource);
   const log::record* before = nullptr;
   for (const log::record* line = first; line != nullptr; before = line, line = line->next) {
-    if (before != nullptr && before->logger == line->logger) {
-      out += ',';
-    } else {
-      if (before != nullptr) out += "]},";
+    if (before == nullptr || before->logger != line->logger) {
+      if (before != nullptr) out.close(']').close('}');
       begin_scope(out, line->logger);
     }
     add_line(out, *line);
   }
-  return out + (first == nullptr ? "]}]}" : "]}]}]}");
+  if (first != nullptr) out.close(']').close('}');
+  return end_request(std::move(out));
 }
 
 }  // namespace troupe::otlp

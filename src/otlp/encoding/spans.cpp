@@ -2,15 +2,15 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <utility>
 #include <variant>
 
-#include "base/text/json_string.hpp"
 #include "otlp/encoding/attributes.hpp"
 
 namespace troupe::otlp {
 namespace {
 
-void add_span_attribute(std::string& out, const tasks::span_attribute& attribute) {
+void add_span_attribute(base::json_text& out, const tasks::span_attribute& attribute) {
   if (const auto* number = std::get_if<std::int64_t>(&attribute.value)) {
     add_attribute(out, attribute.key, *number);
   } else if (const auto* literal = std::get_if<const char*>(&attribute.value)) {
@@ -27,44 +27,30 @@ std::string_view name_of(const tasks::span_record& span) noexcept {
   return name;
 }
 
-void add_span(std::string& out, const tasks::span_record& span) {
-  out += "{\"traceId\":\"";
-  add_hex(out, span.at.trace_id);
-  out += "\",\"spanId\":\"";
-  add_hex(out, span.at.span_id);
-  if (std::ranges::any_of(span.parent, [](std::uint8_t byte) { return byte != 0; })) {
-    out += "\",\"parentSpanId\":\"";
-    add_hex(out, span.parent);
-  }
-  out += '"';
-  if (!span.at.tracestate().empty()) {
-    out += ",\"traceState\":";
-    base::add_json_string(out, span.at.tracestate());
-  }
-  out += ",\"flags\":1,\"name\":";
-  base::add_json_string(out, name_of(span));
-  out += ",\"kind\":" + std::to_string(static_cast<int>(span.kind));
-  out += ",\"startTimeUnixNano\":\"" + std::to_string(span.began_unix_ns);
-  out += "\",\"endTimeUnixNano\":\"" + std::to_string(span.ended_unix_ns);
-  out += "\",\"attributes\":[";
-  for (std::size_t i = 0; i < span.attributes.size(); ++i) {
-    if (i != 0) out += ',';
-    add_span_attribute(out, span.attributes[i]);
-  }
-  out += span.failed ? "],\"status\":{\"code\":2}}" : "],\"status\":{}}";
+void add_span(base::json_text& out, const tasks::span_record& span) {
+  out.open('{').key("traceId").hex(span.at.trace_id).key("spanId").hex(span.at.span_id);
+  if (std::ranges::any_of(span.parent, [](std::uint8_t byte) { return byte != 0; }))
+    out.key("parentSpanId").hex(span.parent);
+  if (!span.at.tracestate().empty()) out.member("traceState", span.at.tracestate());
+  out.member("flags", 1).member("name", name_of(span));
+  out.member("kind", static_cast<int>(span.kind));
+  out.key("startTimeUnixNano").quoted(span.began_unix_ns);
+  out.key("endTimeUnixNano").quoted(span.ended_unix_ns).key("attributes").open('[');
+  for (const tasks::span_attribute& attribute : span.attributes) add_span_attribute(out, attribute);
+  out.close(']').key("status").open('{');
+  if (span.failed) out.member("code", 2);
+  out.close('}').close('}');
 }
 
 }  // namespace
 
 std::string spans_body(std::string_view resource, const tasks::span_record* first) {
-  std::string out = "{\"resourceSpans\":[{\"resource\":";
-  out += resource;
-  out += ",\"scopeSpans\":[{\"scope\":{\"name\":\"troupe\"},\"spans\":[";
-  for (const tasks::span_record* span = first; span != nullptr; span = span->next) {
-    if (span != first) out += ',';
+  base::json_text out = begin_request("resourceSpans", "scopeSpans", resource);
+  out.open('{').key("scope").open('{').member("name", "troupe").close('}').key("spans").open('[');
+  for (const tasks::span_record* span = first; span != nullptr; span = span->next)
     add_span(out, *span);
-  }
-  return out + "]}]}]}";
+  out.close(']').close('}');
+  return end_request(std::move(out));
 }
 
 }  // namespace troupe::otlp
