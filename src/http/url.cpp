@@ -47,7 +47,7 @@ void append_encoded(std::string& to, char one) {
 std::string_view checked(std::string_view text) {
   if (text.size() > url_bytes_max) refuse(text, "it is longer than 8192 bytes");
   for (const char one : text) {
-    if ((one >= 0 && one < ' ') || one == 0x7f) refuse(text, "it has a control byte");
+    if (static_cast<unsigned char>(one) < ' ' || one == 0x7f) refuse(text, "it has a control byte");
   }
   return text.substr(0, text.find('#'));
 }

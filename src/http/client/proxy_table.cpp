@@ -30,7 +30,9 @@ std::string authorization_of(std::string_view pair, const char* which) {
   const bool good =
       decode_percent(pair.substr(0, colon), user, false) &&
       (colon == std::string_view::npos || decode_percent(pair.substr(colon + 1), password, false));
-  const auto is_control = [](char one) { return (one >= 0 && one < ' ') || one == 0x7F; };
+  const auto is_control = [](char one) {
+    return static_cast<unsigned char>(one) < ' ' || one == 0x7F;
+  };
   const std::string both = user + ":" + password;
   if (!good || user.contains(':') || std::ranges::any_of(both, is_control))
     refuse(which, "the user or the password is malformed: encode its special letters with %");

@@ -31,7 +31,7 @@ bool is_boundary(std::string_view text) noexcept {
          std::ranges::all_of(text, is_letter);
 }
 
-bool is_control(char one) noexcept { return (one >= 0 && one < ' ') || one == 127; }
+bool is_control(char one) noexcept { return static_cast<unsigned char>(one) < ' ' || one == 127; }
 
 // Clients of old send whole paths, and others lie.
 std::string_view last_component(std::string_view path) noexcept {

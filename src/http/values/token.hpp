@@ -21,8 +21,9 @@ constexpr bool is_token(std::string_view text) noexcept {
 
 // Whether the value of a field has a control byte: a line end could add another field.
 constexpr bool has_control(std::string_view value) noexcept {
-  return std::ranges::any_of(
-      value, [](char one) { return (one >= 0 && one < ' ' && one != '\t') || one == 127; });
+  return std::ranges::any_of(value, [](char one) {
+    return (static_cast<unsigned char>(one) < ' ' && one != '\t') || one == 127;
+  });
 }
 
 // Adds the line of a field that follows a body. Throws usage_error, in the name of `of`.

@@ -54,7 +54,8 @@ class content_type {
   content_type(std::string_view text, std::nullptr_t);
   static constexpr bool has_control(std::string_view text) noexcept {
     for (const char letter : text) {
-      if ((letter >= 0 && letter < ' ' && letter != '\t') || letter == 127) return true;
+      if ((static_cast<unsigned char>(letter) < ' ' && letter != '\t') || letter == 127)
+        return true;
     }
     return false;
   }

@@ -52,7 +52,7 @@ bool keeps_prefix(const kept_cookie& cookie) noexcept {
 
 bool has_control(std::string_view text) noexcept {
   return std::ranges::any_of(text, [](char character) {
-    return (character >= 0 && character < ' ') || character == 0x7F;
+    return static_cast<unsigned char>(character) < ' ' || character == 0x7F;
   });
 }
 

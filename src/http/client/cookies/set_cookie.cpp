@@ -97,7 +97,9 @@ std::optional<set_cookie::time_point> read_max_age(std::string_view text,
   return after(now, is_minus || value == 0 ? -1 : value);
 }
 
-bool is_control(char one) noexcept { return (one >= 0 && one < ' ' && one != '\t') || one == 0x7F; }
+bool is_control(char one) noexcept {
+  return (static_cast<unsigned char>(one) < ' ' && one != '\t') || one == 0x7F;
+}
 
 std::string domain_of(std::string_view value) {
   if (value.starts_with('.')) value.remove_prefix(1);
