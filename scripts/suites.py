@@ -19,6 +19,7 @@ import subprocess
 import sys
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
+SUBDIRS = re.compile(r'^subdirs\("(.*)"\)$', re.M)
 ADD_TEST = re.compile(r"^add_test\(\[(=*)\[(.*?)\]\1\] (.*)\)$", re.MULTILINE)
 WORD = re.compile(r'"((?:[^"\\]|\\.)*)"|(\S+)')
 # Suites that are scripts, by the first word of their names: those that link programs of their own, and
@@ -43,9 +44,13 @@ class Suite:
 
 def commands(folder):
     """The command of each suite. ctest itself leaves out those of programs that are not yet built."""
-    found = {}
-    for path in pathlib.Path(folder).rglob("CTestTestfile.cmake"):
-        for _, name, words in ADD_TEST.findall(path.read_text()):
+    found, folders = {}, [pathlib.Path(folder)]
+    while folders:
+        within = folders.pop()
+        text = (within / "CTestTestfile.cmake").read_text()
+        # By these lines, since a test may have made a build with tests of its own somewhere below.
+        folders += [within / below for below in SUBDIRS.findall(text)]
+        for _, name, words in ADD_TEST.findall(text):
             found[name] = [re.sub(r"\\(.)", r"\1", quoted) if quoted else plain
                            for quoted, plain in WORD.findall(words)]
     return found

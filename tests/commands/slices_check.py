@@ -21,7 +21,7 @@ ASKS_FOR_DEEP = re.compile(r"""(?<!environ\.pop\(")TROUPE_DEEP\b|chosen_seeds\("
 ONCE = re.compile(r"^(tidy|ledger|determinism|faults|commands|package|cluster_faults|fuzz|docs/selftest$|debugger/names$|mutations/|model_.*\.mutation\.)")
 # The suites of a script that asks for TROUPE_DEEP, by its folder. Support is used by others.
 OF_SCRIPTS = {"tests/examples": "example/{stem}", "tests/debugger": "debugger/{stem}", "tests/docs": "docs/guide",
-              "tests/models": "model_parker", "tests/simulation": "determinism/conformance"}
+              "tests/models": "model_parker", "tests/simulation": "determinism/conformance", "tests/package": "package/arm64_core"}
 
 
 class Slices:
