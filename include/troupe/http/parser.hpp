@@ -117,13 +117,25 @@ class parser {
   fault why() const noexcept { return why_; }
   // Whether a message has begun and not ended. (An empty line before it does not count.)
   bool inside() const noexcept {
-    return phase_ != phase::between && phase_ != phase::failed && (phase_ != phase::head || begun_);
+    return phase_ != phase::between && phase_ != phase::awaited && phase_ != phase::failed;
   }
   const parser_limits& limits() const noexcept { return limits_; }
 
  private:
   friend struct parser_callbacks;
-  enum class phase : std::uint8_t { between, head, method_unknown, body, trailer, ended, failed };
+  // `awaited`: at most an empty line of the head was read.
+  enum class phase : std::uint8_t {
+    between,
+    awaited,
+    head,
+    method_unknown,
+    body,
+    trailer,
+    ended,
+    failed
+  };
+  // The part of a field that is read: until it is whole, more of it may come.
+  enum class field_part : std::uint8_t { none, name, value };
 
   std::size_t distance(const char* at) const noexcept {
     return static_cast<std::size_t>(at - first_);
@@ -148,17 +160,17 @@ class parser {
   phase phase_ = phase::between;
   http::method answers_ = http::method::get;
   fault why_ = fault::none;
-  bool begun_ = false;
+  field_part field_ = field_part::none;
   bool saw_last_chunk_ = false;
-  bool name_open_ = false, value_open_ = false, folded_ = false;
+  bool folded_ = false;          // a value of the section is on several lines
+  bool is_line_new_ = false;     // the line of the last chunk was not counted yet
   const char* first_ = nullptr;  // of the section (head or trailer) that is being read
   std::size_t scanned_ = 0;      // bytes of it that were scanned
   std::size_t target_at_ = 0, target_bytes_ = 0;
   std::size_t framing_bytes_ = 0;    // bytes of chunk framing since the last byte of the body
   std::size_t extension_bytes_ = 0;  // of all chunks so far
   std::uint64_t chunk_bytes_ = 0;    // of the chunk whose line was read last
-  bool is_line_new_ = false, is_first_chunk_ = false;  // whether that line was not counted yet
-  std::uint64_t left_ = 0;                             // of a body with a known length
+  std::uint64_t left_ = 0;           // of a body with a known length
   std::uint64_t body_bytes_max_ = UINT64_MAX, announced_ = 0;  // announced_: of all chunks so far
   std::string_view piece_;
   std::vector<http::fields::position>* positions_ = nullptr;  // points to one of these

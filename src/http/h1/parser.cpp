@@ -10,6 +10,7 @@
 #include <string_view>
 #include <vector>
 
+#include "base/invariant.hpp"
 #include "base/text/digit.hpp"
 #include "http/h1/target.hpp"
 
@@ -223,11 +224,16 @@ fault check_trailer_fields(const fields& trailer) noexcept {
 
 // The functions that llhttp calls. Positions are kept as distances from the beginning, because the
 // bytes may lie elsewhere when more of them have come.
+// Invariants
+//   P1  A message begins once, and only when the one before has ended.
+//   P2  The value of a field follows its name, and the next name the whole value.
 struct parser_callbacks {
   static parser& of(llhttp_t* state) noexcept { return *static_cast<parser*>(state->data); }
 
   static int begin(llhttp_t* state) {
-    of(state).begun_ = true;
+    parser& self = of(state);
+    TROUPE_INVARIANT(self.phase_ == parser::phase::awaited, "P1");
+    self.phase_ = parser::phase::head;
     return 0;
   }
   static int target(llhttp_t* state, const char* at, std::size_t bytes) {
@@ -239,21 +245,23 @@ struct parser_callbacks {
   }
   static int name(llhttp_t* state, const char* at, std::size_t bytes) {
     parser& self = of(state);
-    if (!self.name_open_) {
+    if (self.field_ == parser::field_part::none) {
       if (self.positions_->size() == self.limits_.fields) return stop(self, fault::too_many_fields);
       self.positions_->push_back({static_cast<std::uint32_t>(self.distance(at)), 0, 0, 0});
-      self.name_open_ = true;
+      self.field_ = parser::field_part::name;
     }
+    TROUPE_INVARIANT(self.field_ == parser::field_part::name, "P2");
     self.positions_->back().name_bytes += static_cast<std::uint32_t>(bytes);
     return 0;
   }
   static int value(llhttp_t* state, const char* at, std::size_t bytes) {
     parser& self = of(state);
+    TROUPE_INVARIANT(self.field_ != parser::field_part::none, "P2");
     fields::position& position = self.positions_->back();
     const std::size_t where = self.distance(at);
-    if (!self.value_open_) {
+    if (self.field_ != parser::field_part::value) {
       position.value = static_cast<std::uint32_t>(where);
-      self.value_open_ = true;
+      self.field_ = parser::field_part::value;
     } else if (where != std::size_t{position.value} + position.value_bytes) {
       if (self.side_ == side::requests) return stop(self, fault::folded_field);
       self.folded_ = true;
@@ -263,7 +271,7 @@ struct parser_callbacks {
     return 0;
   }
   static int value_complete(llhttp_t* state) {
-    of(state).name_open_ = of(state).value_open_ = false;
+    of(state).field_ = parser::field_part::none;
     return 0;
   }
   static int head(llhttp_t* state) {
@@ -371,7 +379,8 @@ void parser::begin_section(std::vector<http::fields::position>& positions) noexc
   positions_ = &positions;
   positions.clear();
   scanned_ = target_bytes_ = 0;
-  name_open_ = value_open_ = folded_ = false;
+  field_ = field_part::none;
+  folded_ = false;
 }
 
 // RFC 9112 (5.2): a server refuses a value over several lines, and a user agent reads spaces for
@@ -403,8 +412,7 @@ parser::step parser::next(std::string_view input) {
       phase_ = phase::between;
       return {event::end, 0, {}};
     case phase::between:
-      phase_ = phase::head;
-      begun_ = false;
+      phase_ = phase::awaited;
       trailer_ = {};
       begin_section(head_positions_);
       return read_section(input);
@@ -432,7 +440,7 @@ parser::step parser::read_section(std::string_view input) {
   }
   if (said != HPE_PAUSED) {
     if (said == HPE_USER) return refuse(why_);
-    if (said == HPE_INVALID_METHOD && phase_ == phase::head) return name_unknown_method(input);
+    if (said == HPE_INVALID_METHOD && phase_ != phase::trailer) return name_unknown_method(input);
     if (said == HPE_UNEXPECTED_CONTENT_LENGTH) {
       return refuse(state->flags & F_TRANSFER_ENCODING ? fault::length_and_coding
                                                        : fault::bad_length);
@@ -455,7 +463,6 @@ parser::step parser::read_section(std::string_view input) {
     phase_ = phase::body;
     framing_bytes_ = announced_ = extension_bytes_ = 0;
     is_line_new_ = false;
-    is_first_chunk_ = true;
     body_bytes_max_ = UINT64_MAX;
     left_ = head_.length;
   } else {
@@ -528,10 +535,11 @@ fault parser::check_trailer(std::string_view section) {
 // Counts the bytes of a chunk's line beyond its size and line end. `framing_bytes_` also holds the
 // line end of the chunk before.
 void parser::count_extensions() noexcept {
-  std::size_t needed = is_first_chunk_ ? 3 : 5;  // with one digit
+  const bool is_first = announced_ == chunk_bytes_;  // a chunk of no bytes is the last one
+  std::size_t needed = is_first ? 3 : 5;             // with one digit
   for (std::uint64_t left = chunk_bytes_ / 16; left != 0; left /= 16) ++needed;
   extension_bytes_ += framing_bytes_ - std::min(framing_bytes_, needed);
-  is_line_new_ = is_first_chunk_ = false;
+  is_line_new_ = false;
 }
 
 parser::step parser::read_body(std::string_view input) {
@@ -582,7 +590,7 @@ parser::step parser::finish() {
     why_ = fault::truncated;
     return {event::end, 0, {}};
   }
-  if (phase_ == phase::between || (phase_ == phase::head && !begun_)) return {event::end, 0, {}};
+  if (phase_ == phase::between || phase_ == phase::awaited) return {event::end, 0, {}};
   return refuse(fault::truncated);
 }
 
