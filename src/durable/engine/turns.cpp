@@ -96,6 +96,10 @@ record_ref turns::next_for(activation& actor) {
   actor.handles = std::move(actor.waits.front());
   actor.waits.pop_front();
   actor.gives_up = false;
+  // The actor that was asked has not left memory since.
+  TROUPE_INVARIANT(actor.handles->asker == nullptr || actor.handles->asked == nullptr ||
+                       actor.handles->asked == &actor,
+                   "actors.A2");
   TROUPE_INVARIANT(!health_.is_in_doubt(), "forgetting.E5");
   return actor.handles;
 }
@@ -112,6 +116,7 @@ task<milliseconds> turns::load(activation& actor, milliseconds waited) {
     // Turns of it are still being stored; or its shard was lost, and all will be forgotten.
     if (actor.changed_with > batches_.stored() || !shards_.is_here(actor.shard))
       co_return load_again_soon;
+    TROUPE_INVARIANT(!batches_.has_changes_of(actor), "actors.A2");
     TROUPE_INVARIANT(!health_.is_in_doubt(), "forgetting.E5");
     generation = core_.generation;
     ++numbers_.counts.loads;

@@ -55,7 +55,6 @@ void actors::let_go(activation& actor) {
 
 // It leaves memory.
 void actors::leave(activation& actor) {
-  TROUPE_INVARIANT(!is_waiting(actor), "A2");
   unlink(actor);
   let_go(actor);
 }

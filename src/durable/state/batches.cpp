@@ -28,6 +28,16 @@ shard_set batches::touched() const noexcept {
   return all;
 }
 
+bool batches::has_changes_of(const activation& actor) const {
+  const actor_name name{actor.kind.name, actor.key};
+  const auto is_its = [&name](const auto& change) { return change.of == name; };
+  const auto has_some = [&is_its](const filling* batch) {
+    return batch != nullptr && (std::ranges::any_of(batch->data.states, is_its) ||
+                                std::ranges::any_of(batch->data.events, is_its));
+  };
+  return has_some(open_.get()) || has_some(committing_.get());
+}
+
 bool batches::begin_commits() noexcept { return !std::exchange(commits_, true); }
 
 void batches::end_commits() noexcept {

@@ -45,6 +45,8 @@ class batches {
   // The number of the last batch that has anything in it.
   std::uint64_t newest() const noexcept;
   shard_set touched() const noexcept;
+  // Whether a batch that is not stored has changes of that actor.
+  bool has_changes_of(const activation& actor) const;
 
   // The task that stores batches (B2). Returns false if it is at work already.
   bool begin_commits() noexcept;
