@@ -53,9 +53,31 @@ struct group_nest {
   group** later_end = &later;
 };
 
+// The lists by which others will still act on a group: it ends only when it is in none of them.
+class group_lists {
+ public:
+  enum class list : std::uint8_t {
+    later = 1,   // of a group_nest
+    scopes = 2,  // a scope that waits for its turn to start children (waiting_scopes)
+  };
+  bool has(list which) const noexcept { return (joined_ & bit_of(which)) != 0; }
+  bool is_empty() const noexcept { return joined_ == 0; }
+  void join(list which) noexcept { joined_ = static_cast<std::uint8_t>(joined_ | bit_of(which)); }
+  void leave(list which) noexcept { joined_ = static_cast<std::uint8_t>(joined_ & ~bit_of(which)); }
+
+ private:
+  static constexpr std::uint8_t bit_of(list which) noexcept {
+    return static_cast<std::uint8_t>(which);
+  }
+  std::uint8_t joined_ = 0;
+};
+
 // The suspension of a coroutine that awaits several tasks, which run in the turns of its actor. It
 // ends when all of its branches have ended. A kind of group decides when its branches start, and
 // how the end of a branch affects the others.
+// Invariants
+//   H1  Branches are held for a group only after it has moved something. Such a hold ends once, and
+//       is not begun again.
 class group : public suspension {
  public:
   // The suspension as a group; null for other suspensions.
@@ -151,11 +173,17 @@ class group : public suspension {
   group_nest *starts_ = nullptr, *cancels_ = nullptr;
   bool suspended_ = false;
   bool is_decided_ = false;  // one branch has ended first, and the others are cancelled
+  bool has_held_ = false;    // a branch within it may be held
   // The first branch has ended with its value, which cannot be put back, and others have not ended.
-  // Then the branches beside this group in the groups around it do not run.
-  bool has_moved_ = false;
-  bool has_held_ = false;   // a branch within it may be held
-  bool is_listed_ = false;  // a scope that waits for its turn to start children
+  // Then the branches beside this group in the groups around it do not run (holds), until it has
+  // ended, or may lose what it has moved (released).
+  enum class moved : std::uint8_t { nothing, holds, released };
+  moved moved_ = moved::nothing;
+  void note_moved() noexcept {
+    if (moved_ == moved::nothing) moved_ = moved::holds;
+  }
+  using list = group_lists::list;
+  group_lists lists_;
   // The race of the outermost when_any around it, or its own; null: there is none.
   race* race_ = nullptr;
   // Where the winner waits for those that have lost; null: it does not.
@@ -165,7 +193,6 @@ class group : public suspension {
   // something foreign; null: none has had to be held for that.
   struct hold_limit;
   hold_limit* hold_limit_ = nullptr;
-  bool is_released_ = false;  // the hold has ended: this group may lose what it has moved
 
  private:
   friend side_run;
@@ -196,6 +223,7 @@ class group : public suspension {
   static bool for_each_final(branch& of, Look look) noexcept;
   // Whether the branches beside it are held for it.
   bool holds() noexcept;
+  void end_hold() noexcept;
   void end_hold_limit() noexcept;
   void release() noexcept;
   bool waits_for_foreign() const noexcept;
@@ -225,7 +253,6 @@ class group : public suspension {
   const kind& kind_;
   own_race own_race_{*this};
   group* next_later_ = nullptr;
-  bool is_later_ = false;
 };
 
 // The tasks of a when_any: drop(all, place, has_lost) destroys a task that has lost, or has won

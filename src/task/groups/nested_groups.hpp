@@ -16,7 +16,8 @@ void group::nest(group_nest* group::*at, Act act) noexcept {
   group_nest own;
   group_nest& within = outer == nullptr || outer->*at == nullptr ? own : *(outer->*at);
   if (within.depth == group_nest::depth_max) {
-    if (std::exchange(is_later_, true)) return;
+    if (lists_.has(list::later)) return;
+    lists_.join(list::later);
     next_later_ = nullptr;
     *std::exchange(within.later_end, &next_later_) = this;
     return;
@@ -27,7 +28,7 @@ void group::nest(group_nest* group::*at, Act act) noexcept {
   while (group* const later = own.later) {
     own.later = later->next_later_;
     if (own.later == nullptr) own.later_end = &own.later;
-    later->is_later_ = false;
+    later->lists_.leave(list::later);
     later->*at = &own;
     act(*later);
     later->*at = nullptr;

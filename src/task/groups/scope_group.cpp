@@ -37,14 +37,14 @@ scope_child::scope_child(scope_group& within, coroutine& task, const kind& of_ki
 constinit thread_local waiting_scopes::list waiting_scopes::of_thread{};
 
 void waiting_scopes::add(scope_group& scope) noexcept {
-  scope.is_listed_ = true;
+  scope.lists_.join(group::list::scopes);
   scope.next_listed_ = std::exchange(of_thread.first, &scope);
 }
 
 async_call* waiting_scopes::start_waiting() noexcept {
   while (scope_group* const scope = of_thread.first) {
     of_thread.first = scope->next_listed_;
-    scope->is_listed_ = false;
+    scope->lists_.leave(group::list::scopes);
     scope->start_children();
     if (async_call* const next = scope->end_if_done()) return next;
   }
@@ -115,7 +115,7 @@ const group::kind scope_group::scope_kind{
 
 // All children have ended, or the coroutines that await them are destroyed unfinished.
 scope_group::~scope_group() {
-  cancelled_ = true;
+  cancelled_ = cancelled_part::all;
   const auto drop = [](scope_child& child) noexcept {
     child.done = true;
     child.waits = nullptr;  // those coroutines are destroyed, too
@@ -166,7 +166,7 @@ void scope_group::start_all() noexcept {
   if (body_ != nullptr) {
     around_all_ = context_ref::make_within(waiter->call->context, *waiter->call->at->clock);
     body_->context = around_all_.get();
-    start_branch(*body_, body_cancelled_);
+    start_branch(*body_, cancelled_ == cancelled_part::all);
   }
   starting_ = false;
   start_children();
@@ -193,7 +193,7 @@ void scope_group::start_children() noexcept {
 // Nobody else starts the children that wait: the thread does, before its turn ends.
 void scope_group::list_if_needed() noexcept {
   if (waiting_.first != nullptr && running_ < limit_ && !starting_ && root_ != nullptr &&
-      !is_listed_)
+      !lists_.has(list::scopes))
     waiting_scopes::add(*this);
 }
 
@@ -206,7 +206,7 @@ bool scope_group::is_running() const noexcept {
 }
 
 void scope_group::add_child(scope_child& child) {
-  if (cancelled_) {
+  if (cancelled_ != cancelled_part::none) {
     child.done = true;
     was_cut_ = true;
     child.operations.drop(child, child_cancelled_error());
@@ -367,15 +367,15 @@ bool scope_group::wait_for(scope_wait& wait, scope_child& child, coroutine& awai
 }
 
 void scope_group::cancel(bool body_too) noexcept {
-  cancelled_ = true;
-  if (body_too) body_cancelled_ = true;
+  if (body_too || cancelled_ == cancelled_part::none)
+    cancelled_ = body_too ? cancelled_part::all : cancelled_part::children;
   drop_waiting();
   if (root_ == nullptr) return;
   end_contexts(body_too);
   nest(&scope_group::cancels_, [](group& base) noexcept {
     scope_group& self = as_this(base);
     self.for_each_started([&](scope_child& one) noexcept {
-      if (&one != self.body_ || self.body_cancelled_) self.cancel_branch(one);
+      if (&one != self.body_ || self.cancelled_ == cancelled_part::all) self.cancel_branch(one);
     });
   });
 }
@@ -399,7 +399,7 @@ void scope_group::drop_waiting() noexcept {
 }
 
 void scope_group::reclaim_all() noexcept {
-  cancelled_ = body_cancelled_ = true;
+  cancelled_ = cancelled_part::all;
   drop_waiting();
   for_each_started([this](scope_child& child) noexcept {
     if (child.finish_now()) ended(child);

@@ -8,6 +8,7 @@
 #include <string>
 #include <utility>
 
+#include "base/invariant.hpp"
 #include "task/groups/nested_groups.hpp"
 #include "task/groups/waiting_scopes.hpp"
 #include "task/running/running.hpp"
@@ -121,7 +122,7 @@ bool group::for_each_final(branch& of, Look look) noexcept {
     if (wait != nullptr && wait->is_final) {
       if (wait->act == &act_on) {
         auto& all = *static_cast<group*>(wait);
-        if (all.has_moved_ && all.holds() && !look(all)) return false;
+        if (all.moved_ != moved::nothing && all.holds() && !look(all)) return false;
         if (depth < looks_into_max) within = all.branches_.first();
       } else if (!look(*wait)) {
         return false;
@@ -200,11 +201,16 @@ group::hold_limit* group::hold_limit::begin(group& all) noexcept {
 // A loser that awaits something foreign may need a branch that is held. Therefore that hold has a
 // limit.
 bool group::holds() noexcept {
-  if (!is_released_ && hold_limit_ == nullptr && waits_for_foreign()) [[unlikely]] {
+  if (moved_ != moved::released && hold_limit_ == nullptr && waits_for_foreign()) [[unlikely]] {
     hold_limit_ = hold_limit::begin(*this);
-    is_released_ = hold_limit_ == nullptr;
+    if (hold_limit_ == nullptr) end_hold();
   }
-  return !is_released_;
+  return moved_ != moved::released;
+}
+
+void group::end_hold() noexcept {
+  TROUPE_INVARIANT(moved_ == moved::holds, "H1");
+  moved_ = moved::released;
 }
 
 // Whether a loser awaits something foreign, itself or in a group within it.
@@ -374,12 +380,11 @@ branch* group::next_held() noexcept {
 }
 
 async_call* group::end_if_done() noexcept {
-  if (left_ != 0 || !suspended_ || starts_ != nullptr || cancels_ != nullptr || is_later_ ||
-      is_listed_)
+  if (left_ != 0 || !suspended_ || starts_ != nullptr || cancels_ != nullptr || !lists_.is_empty())
     return nullptr;
   suspended_ = false;
   if (owns_race()) deliver_kept();
-  if (hold_limit_ != nullptr || is_released_) [[unlikely]]
+  if (hold_limit_ != nullptr || moved_ == moved::released) [[unlikely]]
     end_hold_limit();
   async_call& call = *waiter->call;
   end();
@@ -460,7 +465,7 @@ void group::end_hold_limit() noexcept {
       if (limit->is_left.exchange(true, std::memory_order_acq_rel)) delete limit;
     }
   }
-  if (!is_released_ || !waiter->call->cancelled) return;
+  if (moved_ != moved::released || !waiter->call->cancelled) return;
   report_dropped(failure_of([] {
     throw usage_error(
         "troupe: when_any: a task lost although a when_any inside of it had its value: a loser "
@@ -474,7 +479,7 @@ void group::end_hold_limit() noexcept {
 // What was held for it runs.
 void group::release() noexcept {
   hold_limit_ = nullptr;
-  is_released_ = true;
+  end_hold();
   settle_race(*race_);
   look_again(*race_);
   static_cast<own_race*>(race_)->owner.deliver_kept();
@@ -639,7 +644,7 @@ fixed_group* fixed_group::decided_around() const noexcept {
 // that awaits this group has run.
 void fixed_group::mark_moved(const branch& winner) noexcept {
   if (around(*waiter->call) == nullptr || &winner != &branches_[winner_]) return;
-  for (fixed_group* all = this; all != nullptr; all = all->decided_around()) all->has_moved_ = true;
+  for (fixed_group* all = this; all != nullptr; all = all->decided_around()) all->note_moved();
   must_settle_race();
 }
 

@@ -204,8 +204,10 @@ class scope_group final : public group {
   void for_each_started(Act act) noexcept;
 
   const bool collects_;
-  // the body was cancelled, the children were, or the awaiting call itself was
-  bool body_cancelled_ = false, cancelled_ = false;
+  // The part that was cancelled, perhaps by the end of the awaiting call: the children, or all with
+  // the body.
+  enum class cancelled_part : std::uint8_t { none, children, all };
+  cancelled_part cancelled_ = cancelled_part::none;
   bool was_cut_ = false;  // a child was cancelled before it ended
   bool starting_ = false;
   bool tells_all_ = false;
