@@ -39,7 +39,6 @@ class batches {
   bool is_open(std::uint64_t number) const noexcept {
     return open_ != nullptr && number == open_->data.number;
   }
-  const filling* committing() const noexcept { return committing_.get(); }
   std::uint64_t stored() const noexcept { return stored_; }
   bool is_stored(std::uint64_t number) const noexcept { return number <= stored_; }
   // The number of the last batch that has anything in it.

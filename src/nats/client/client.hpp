@@ -188,7 +188,6 @@ class client : public std::enable_shared_from_this<client> {
   task<> read_in(wire_ptr on);
   static task<wire_ptr> connect_some(std::shared_ptr<client> self, bool first);
   static task<wire_ptr> one_round(std::shared_ptr<client> self);
-  static task<> pause_after(std::shared_ptr<client> self, wire_ptr on);
   bool receive(wire& on, parser::event what);
   void deliver(const subscription_ptr& subscription, happened& event);
   bool begin(const wire_ptr& on);
