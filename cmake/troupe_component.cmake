@@ -7,14 +7,13 @@
 #   SOURCE_OF names a library that Debian has as C sources (share/NAME/, share/include/NAME/), which become a part of it.
 #   MAY_USE names pkg-config modules that are used when they are there, and not in the list TROUPE_WITHOUT: then the sources
 #     see TROUPE_HAS_<MODULE>=1, else 0.
-#   HEADERS_OF names pkg-config modules that consist of headers, which only the build of the component needs.
 #   A target that exists already is taken instead of a search: PkgConfig::MODULE for PKG and MAY_USE, LIBRARY::LIBRARY
-#     for SOURCE_OF and HEADERS_OF. So a package manager needs no change of these files.
+#     for SOURCE_OF. So a package manager needs no change of these files.
 #   TEXTS names files of these folders that the sources see as NAME_text.hpp, made from NAME_text.hpp.in beside them. A file without
 #   one is a part of the next header, as @STEM@.
 #   A component with neither sources nor public headers is not made: its layer is not written yet.
 function(troupe_component name)
-  cmake_parse_arguments(arg "" "" "LAYERS;LINK;PKG;MAY_USE;SOURCE_OF;HEADERS_OF;TEXTS" ${ARGN})
+  cmake_parse_arguments(arg "" "" "LAYERS;LINK;PKG;MAY_USE;SOURCE_OF;TEXTS" ${ARGN})
   set_property(GLOBAL APPEND PROPERTY troupe_layers ${arg_LAYERS})
   foreach(layer IN LISTS arg_LAYERS)
     set_property(GLOBAL PROPERTY troupe_component_of_${layer} ${name})
@@ -54,23 +53,6 @@ function(troupe_component name)
     endif()
   endforeach()
   set(supplied)
-  set(headers_of)
-  foreach(module IN LISTS arg_HEADERS_OF)
-    if(TARGET ${module}::${module})
-      list(APPEND supplied ${module}::${module})
-      list(APPEND headers_of ${module}::${module})
-      continue()
-    endif()
-    find_package(PkgConfig)
-    if(PkgConfig_FOUND)
-      pkg_check_modules(${module} QUIET ${module})
-    endif()
-    if(NOT ${module}_FOUND)
-      troupe_debian_package(${module} package)
-      troupe_leave_out(${name} "pkg-config knows no ${module} (Debian: ${package})")
-      return()
-    endif()
-  endforeach()
   set(foreign)
   foreach(library IN LISTS arg_SOURCE_OF)
     if(TARGET ${library}::${library})
@@ -124,9 +106,6 @@ function(troupe_component name)
       PUBLIC $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}/include>
              $<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}>
       PRIVATE "${PROJECT_SOURCE_DIR}/src")
-  foreach(module IN LISTS arg_HEADERS_OF)
-    target_include_directories(${target} SYSTEM PRIVATE ${${module}_INCLUDE_DIRS})
-  endforeach()
   foreach(file IN LISTS arg_TEXTS)
     cmake_path(GET file STEM stem)
     set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/src/${file}")
@@ -202,7 +181,7 @@ function(troupe_component name)
   endforeach()
   foreach(one IN LISTS supplied)
     get_target_property(is_imported ${one} IMPORTED)
-    if(is_imported AND NOT one IN_LIST headers_of)
+    if(is_imported)
       target_link_libraries(${target} PRIVATE ${one})
       set_property(GLOBAL APPEND PROPERTY troupe_component_${name}_supplied ${one})
     else()
@@ -296,7 +275,6 @@ function(troupe_debian_package module out)
   set(package_of_libzstd libzstd-dev)
   set(package_of_llhttp node-llhttp)
   set(package_of_zlib zlib1g-dev)
-  set(package_of_nlohmann_json nlohmann-json3-dev)
   set(package_of_sqlite3 libsqlite3-dev)
   set(package_of_libpq libpq-dev)
   if(NOT DEFINED package_of_${module})

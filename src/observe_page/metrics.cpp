@@ -2,29 +2,56 @@
 
 #include <array>
 #include <charconv>
-#include <nlohmann/json.hpp>
+#include <cstddef>
+#include <optional>
 #include <set>
 #include <stdexcept>
 #include <utility>
+#include <variant>
 #include <vector>
 
 #include "troupe/http/values/accept.hpp"
+#include "troupe/json/read.hpp"
 
 namespace troupe::observe_page {
 namespace {
 
-using nlohmann::json;
+// The answer, as far as it is needed here. A number that is infinite or NaN is null.
+struct exemplar {
+  std::size_t bucket;
+  std::optional<double> value;
+  std::string trace_id, span_id;
+  std::int64_t unix_ms;
+};
+struct distribution {
+  std::optional<double> sum;
+  std::vector<double> counts;
+  std::optional<std::vector<exemplar>> exemplars;
+};
+using number_value = std::optional<std::variant<bool, double, distribution>>;
+struct table_row {
+  std::vector<std::string> labels;
+  std::vector<number_value> values;
+};
+struct table_number {
+  std::string metric, kind, help;
+  std::optional<std::vector<double>> bounds;
+};
+struct number_table {
+  std::vector<std::string> labels;
+  std::vector<table_number> numbers;
+  std::vector<table_row> rows;
+};
+struct all_numbers {
+  std::vector<number_table> tables;
+};
 
 // The shortest text that reads back as the same number.
 std::string text_of(double value) {
   std::array<char, 32> digits;
   return {digits.data(), std::to_chars(digits.data(), digits.data() + digits.size(), value).ptr};
 }
-std::string text_of(const json& value) {
-  if (value.is_boolean()) return value.get<bool>() ? "1" : "0";
-  return value.is_null() ? "NaN" : text_of(value.get<double>());
-}
-
+std::string text_of(const std::optional<double>& value) { return value ? text_of(*value) : "NaN"; }
 // In help texts quotation marks stay as they are.
 std::string escaped(const std::string& value, bool in_quotes) {
   std::string text;
@@ -40,12 +67,12 @@ std::string escaped(const std::string& value, bool in_quotes) {
 }
 
 // `a="b",c="d"`.
-std::string labels_of(const json& names, const json& values) {
+std::string labels_of(const std::vector<std::string>& names,
+                      const std::vector<std::string>& values) {
   std::string text;
   for (std::size_t i = 0; i < names.size(); ++i) {
     if (!text.empty()) text += ',';
-    text += names.at(i).get<std::string>() + "=\"" +
-            escaped(values.at(i).get<std::string>(), true) + "\"";
+    text += names[i] + "=\"" + escaped(values.at(i), true) + "\"";
   }
   return text;
 }
@@ -57,21 +84,25 @@ class metrics_writer {
       : is_open_(format == metrics_format::open_metrics) {}
 
   // Call it for each number before the first add_number().
-  void add_name(const json& number) { names_.insert(number.at("metric").get<std::string>()); }
+  void add_name(const table_number& number) { names_.insert(number.metric); }
 
-  void add_number(const json& table, std::size_t column) {
-    const json& one = table.at("numbers").at(column);
-    const auto name = one.at("metric").get<std::string>();
-    const auto kind = one.at("kind").get<std::string>();
-    const std::string help = escaped(one.at("help").get<std::string>(), is_open_);
-    text_ += is_open_ && kind == "counter" ? counter_head(name, help) : head(name, kind, help);
-    for (const json& row : table.at("rows")) {
-      const std::string labels = labels_of(table.at("labels"), row.at("labels"));
-      const json& value = row.at("values").at(column);
-      if (value.is_object()) {
-        add_histogram(name, labels, one.at("bounds"), value);
+  // Throws std::out_of_range for a row that lacks a label or a value.
+  void add_number(const number_table& table, std::size_t column) {
+    const table_number& number = table.numbers[column];
+    const std::string help = escaped(number.help, is_open_);
+    text_ += is_open_ && number.kind == "counter" ? counter_head(number.metric, help)
+                                                  : head(number.metric, number.kind, help);
+    for (const table_row& row : table.rows) {
+      const std::string labels = labels_of(table.labels, row.labels);
+      const number_value& value = row.values.at(column);
+      if (!value) {
+        add_sample(number.metric, labels, "NaN");
+      } else if (const auto* const spread = std::get_if<distribution>(&*value)) {
+        add_histogram(number, labels, *spread);
+      } else if (const bool* const truth = std::get_if<bool>(&*value)) {
+        add_sample(number.metric, labels, *truth ? "1" : "0");
       } else {
-        add_sample(name, labels, text_of(value));
+        add_sample(number.metric, labels, text_of(std::get<double>(*value)));
       }
     }
   }
@@ -102,33 +133,35 @@ class metrics_writer {
   }
 
   // Prometheus adds up: each bucket has the values of those before it.
-  void add_histogram(const std::string& name, const std::string& labels, const json& bounds,
-                     const json& value) {
+  void add_histogram(const table_number& number, const std::string& labels,
+                     const distribution& spread) {
+    const std::string& name = number.metric;
+    const std::vector<double> bounds = number.bounds.value_or(std::vector<double>());
     const std::string before = labels.empty() ? labels : labels + ",";
     double so_far = 0;
-    for (std::size_t i = 0; i < value.at("counts").size(); ++i) {
-      so_far += value.at("counts").at(i).get<double>();
-      const std::string bound = i < bounds.size() ? bound_of(bounds.at(i)) : "+Inf";
+    for (std::size_t i = 0; i < spread.counts.size(); ++i) {
+      so_far += spread.counts[i];
+      const std::string bound = i < bounds.size() ? bound_of(bounds[i]) : "+Inf";
       add_sample(name + "_bucket", before + "le=\"" + bound + "\"", text_of(so_far),
-                 exemplar_of(value, i));
+                 exemplar_of(spread, i));
     }
-    add_sample(name + "_sum", labels, text_of(value.at("sum")));
+    add_sample(name + "_sum", labels, text_of(spread.sum));
     add_sample(name + "_count", labels, text_of(so_far));
   }
   // OpenMetrics has floating-point numbers here, so that a bound has one text in all programs.
-  std::string bound_of(const json& bound) const {
+  std::string bound_of(double bound) const {
     std::string text = text_of(bound);
     if (is_open_ && text.find_first_of(".e") == std::string::npos) text += ".0";
     return text;
   }
   // ` # {trace_id="1f",span_id="2a"} 0.5 1700000000.123`, or nothing.
-  std::string exemplar_of(const json& value, std::size_t bucket) const {
-    if (!is_open_ || !value.contains("exemplars")) return {};
-    for (const json& one : value.at("exemplars")) {
-      if (one.at("bucket").get<std::size_t>() != bucket) continue;
-      return " # {trace_id=\"" + escaped(one.at("trace_id").get<std::string>(), true) +
-             "\",span_id=\"" + escaped(one.at("span_id").get<std::string>(), true) + "\"} " +
-             text_of(one.at("value")) + " " + seconds_of(one.at("unix_ms").get<std::int64_t>());
+  std::string exemplar_of(const distribution& spread, std::size_t bucket) const {
+    if (!is_open_ || !spread.exemplars) return {};
+    for (const exemplar& seen : *spread.exemplars) {
+      if (seen.bucket != bucket) continue;
+      return " # {trace_id=\"" + escaped(seen.trace_id, true) + "\",span_id=\"" +
+             escaped(seen.span_id, true) + "\"} " + text_of(seen.value) + " " +
+             seconds_of(seen.unix_ms);
     }
     return {};
   }
@@ -159,18 +192,19 @@ metrics_format preferred_format(std::string_view accept) noexcept {
 }
 
 std::string as_metrics(std::string_view numbers, metrics_format format) {
-  const json read = json::parse(numbers, nullptr, false);
-  if (!read.is_object() || !read.contains("tables"))
-    throw std::runtime_error("troupe: the program did not answer with its numbers");
   metrics_writer writer(format);
   try {
-    for (const json& table : read.at("tables")) {
-      for (const json& number : table.at("numbers")) writer.add_name(number);
+    const auto all = json::read<all_numbers>(numbers, {.bytes = numbers.size()});
+    for (const number_table& table : all.tables) {
+      for (const table_number& number : table.numbers) writer.add_name(number);
     }
-    for (const json& table : read.at("tables")) {
-      for (std::size_t i = 0; i < table.at("numbers").size(); ++i) writer.add_number(table, i);
+    for (const number_table& table : all.tables) {
+      for (std::size_t i = 0; i < table.numbers.size(); ++i) writer.add_number(table, i);
     }
-  } catch (const json::exception&) {
+  } catch (const json::json_error& failed) {
+    throw std::runtime_error(std::string("troupe: the program did not answer with its numbers: ") +
+                             failed.what());
+  } catch (const std::out_of_range&) {
     throw std::runtime_error("troupe: the program's numbers are malformed");
   }
   return std::move(writer).end();
