@@ -112,9 +112,9 @@ void batch_writer::add_states(const batch& all) {
   if (!all.states.empty()) {
     array_text kind, key, schema, fingerprint, number, value;
     for (const batch::changed_state* changed :
-         last_ones(all.states, [](const auto& each) { return each.of; })) {
-      kind.add_text(changed->of.kind);
-      key.add_text(changed->of.key);
+         last_ones(all.states, [](const auto& each) { return each.actor; })) {
+      kind.add_text(changed->actor.kind);
+      key.add_text(changed->actor.key);
       schema.add(changed->state.schema);
       fingerprint.add(as_integer(changed->state.fingerprint));
       number.add(as_integer(changed->state.number));
@@ -129,8 +129,8 @@ void batch_writer::add_states(const batch& all) {
   if (!all.events.empty()) {
     array_text kind, key, number, value;
     for (const batch::appended_event& event : all.events) {
-      kind.add_text(event.of.kind);
-      key.add_text(event.of.key);
+      kind.add_text(event.actor.kind);
+      key.add_text(event.actor.key);
       number.add(as_integer(event.number));
       value.add_bytes(event.value);
     }
@@ -273,8 +273,8 @@ void batch_writer::add_reminders(const batch& all) {
   if (!all.removed_reminders.empty()) {
     array_text kind, key, name;
     for (const batch::reminder_name& reminder : all.removed_reminders) {
-      kind.add_text(reminder.of.kind);
-      key.add_text(reminder.of.key);
+      kind.add_text(reminder.actor.kind);
+      key.add_text(reminder.actor.key);
       name.add_text(reminder.name);
     }
     add("DELETE FROM durable_reminders WHERE (kind, key, name) IN "
@@ -291,8 +291,8 @@ void batch_writer::add_fired_reminders(const batch& all) {
   for (const batch::fired_reminder& reminder : all.fired_reminders) {
     columns& target = reminder.next ? moved : removed;
     target.any = true;
-    target.kind.add_text(reminder.of.kind);
-    target.key.add_text(reminder.of.key);
+    target.kind.add_text(reminder.actor.kind);
+    target.key.add_text(reminder.actor.key);
     target.name.add_text(reminder.name);
     target.due.add(reminder.due.time_since_epoch().count());
     if (reminder.next) target.next.add(reminder.next->time_since_epoch().count());

@@ -199,7 +199,7 @@ void line::add_value(const field& shown) {
       return add_text(text_of(*static_cast<const std::exception_ptr*>(shown.value_.object)));
     case field::kind::error_code:
       return add_text(static_cast<const std::error_code*>(shown.value_.object)->message());
-    case field::kind::made:
+    case field::kind::callable:
       return;
   }
 }
@@ -230,19 +230,19 @@ void line::keep(const field& given) {
       return keep_text(text_of(*static_cast<const std::exception_ptr*>(given.value_.object)));
     case field::kind::error_code:
       return keep_text(static_cast<const std::error_code*>(given.value_.object)->message());
-    case field::kind::made:
+    case field::kind::callable:
       break;
   }
 }
 
 // A callable that throws gives the text of its exception.
 void line::add(const field& added) {
-  if (added.kind_ == field::kind::made) {
+  if (added.kind_ == field::kind::callable) {
     const std::size_t before = text_.size();
     const bool had_fields = has_fields_;
     const std::size_t kept_before = kept_ == nullptr ? 0 : kept_->fields.size();
     try {
-      return added.value_.made.add(added.value_.made.make, added.name_, *this);
+      return added.value_.callable.add(added.value_.callable.make, added.name_, *this);
     } catch (...) {
       text_.resize(before);
       json_.resume_after_value();

@@ -43,11 +43,11 @@ class event_ring {
   // pages are never touched.
   explicit event_ring(void* room) noexcept : slots_(static_cast<slot*>(room)) {}
 
-  TROUPE_INLINE void put(const event_data& one) noexcept {
+  TROUPE_INLINE void put(const event_data& data) noexcept {
     // order: relaxed  the writer's own
     const std::uint64_t at = written_.load(std::memory_order_relaxed);
     if (at < Size) ::new (&slots_[at]) slot;
-    fill(slots_[at % Size], one);
+    fill(slots_[at % Size], data);
     // order: release  the event is whole (E1); pairs with written/acquire
     written_.store(at + 1, std::memory_order_release);
   }
@@ -59,27 +59,27 @@ class event_ring {
   }
 
   // Reads an event that was written. Returns false when it has been overwritten in the meantime.
-  bool read(std::uint64_t at, event_data& to) const noexcept {
+  bool read(std::uint64_t at, event_data& data) const noexcept {
     const slot& from = slots_[at % Size];
     // order: acquire (both)  in front of the number below (E2); pairs with fill/release
-    to.ticks = from.ticks.load(std::memory_order_acquire);
-    to.id = from.id.load(std::memory_order_acquire);
+    data.ticks = from.ticks.load(std::memory_order_acquire);
+    data.id = from.id.load(std::memory_order_acquire);
     // order: acquire (both)  as above
-    to.what = from.what.load(std::memory_order_acquire);
-    to.kind = from.kind.load(std::memory_order_acquire);
+    data.what = from.what.load(std::memory_order_acquire);
+    data.kind = from.kind.load(std::memory_order_acquire);
     // order: relaxed  behind the loads above
     return written_.load(std::memory_order_relaxed) < at + Size;
   }
 
  private:
-  TROUPE_INLINE static void fill(slot& to, const event_data& one) noexcept {
+  TROUPE_INLINE static void fill(slot& target, const event_data& data) noexcept {
     // order: release (both)  after the number of the events before, so that a reader of a new part
     // sees that number (E2); pairs with read/acquire
-    to.ticks.store(one.ticks, std::memory_order_release);
-    to.id.store(one.id, std::memory_order_release);
+    target.ticks.store(data.ticks, std::memory_order_release);
+    target.id.store(data.id, std::memory_order_release);
     // order: release (both)  as above
-    to.what.store(one.what, std::memory_order_release);
-    to.kind.store(one.kind, std::memory_order_release);
+    target.what.store(data.what, std::memory_order_release);
+    target.kind.store(data.kind, std::memory_order_release);
   }
 
   slot* const slots_;

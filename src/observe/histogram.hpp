@@ -60,15 +60,15 @@ class value_counts {
   // value.
   template <class Scale>
   distribution spread_over(std::span<const double> bounds, Scale scaled) const {
-    distribution made{bounds, std::vector<std::uint64_t>(bounds.size() + 1), 0};
+    distribution spread{bounds, std::vector<std::uint64_t>(bounds.size() + 1), 0};
     std::size_t to = 0;
     for (std::size_t i = 0; i < buckets; ++i) {
       if (counts_[i] == 0) continue;
       const double value = scaled(static_cast<double>(middle_of(i)));
       while (to < bounds.size() && value > bounds[to]) ++to;
-      made.counts[to] += counts_[i];
+      spread.counts[to] += counts_[i];
     }
-    return made;
+    return spread;
   }
 
  private:

@@ -20,8 +20,9 @@ std::unique_ptr<live_trace> live_trace::begin() {
 
 live_trace::live_trace() noexcept {
   exists = true;
-  for (const ring* one = first_ring(); one != nullptr; one = one->next)
-    one->first = one->events.written();
+  for (const ring* thread_ring = first_ring(); thread_ring != nullptr;
+       thread_ring = thread_ring->next)
+    thread_ring->first = thread_ring->events.written();
   watch(watched::events);
 }
 
@@ -36,9 +37,9 @@ void live_trace::end() noexcept {
   next_ring_ = first_ring();
 }
 
-bool live_trace::add_part(std::string& to) {
-  const std::size_t before = to.size();
-  output out(to);
+bool live_trace::add_part(std::string& text) {
+  const std::size_t before = text.size();
+  output out(text);
   // A thread without an event in this trace has no line.
   while (next_ring_ != nullptr && next_ring_->events.written() <= next_ring_->first)
     next_ring_ = next_ring_->next;
@@ -62,8 +63,8 @@ bool live_trace::add_part(std::string& to) {
   out.flush();
   if (out.failed()) throw std::bad_alloc();
   // No text of it has a line break inside: the only ones lie between the events.
-  std::replace(to.begin() + static_cast<std::ptrdiff_t>(before), to.end(), '\n', ' ');
-  if (next_ == part::none) to += '\n';
+  std::replace(text.begin() + static_cast<std::ptrdiff_t>(before), text.end(), '\n', ' ');
+  if (next_ == part::none) text += '\n';
   return true;
 }
 

@@ -99,12 +99,12 @@ struct leaving {
 thread_local leaving left;
 
 ring* take_over(ring* first) noexcept {
-  for (ring* one = first; one != nullptr; one = one->next) {
+  for (ring* candidate = first; candidate != nullptr; candidate = candidate->next) {
     // order: acquire  sees its last event; pairs with leaving
-    if (!one->in_use.load(std::memory_order_acquire)) {
+    if (!candidate->in_use.load(std::memory_order_acquire)) {
       // order: relaxed  under the mutex
-      one->in_use.store(true, std::memory_order_relaxed);
-      return one;
+      candidate->in_use.store(true, std::memory_order_relaxed);
+      return candidate;
     }
   }
   return nullptr;
@@ -115,25 +115,25 @@ TROUPE_NOINLINE ring* make_ring() noexcept {
   std::lock_guard lock(rings_mutex());
   // order: relaxed  under the mutex
   ring* const first = rings.load(std::memory_order_relaxed);
-  ring* made = first != nullptr && first->number >= rings_max ? take_over(first) : nullptr;
-  if (made == nullptr) {
+  ring* own_ring = first != nullptr && first->number >= rings_max ? take_over(first) : nullptr;
+  if (own_ring == nullptr) {
     void* room = std::malloc(ring::size * sizeof(ring::events_of_thread::slot));
     if (room == nullptr) return nullptr;
-    made = new (std::nothrow) ring(room, first == nullptr ? 1 : first->number + 1, first);
-    if (made == nullptr) {
+    own_ring = new (std::nothrow) ring(room, first == nullptr ? 1 : first->number + 1, first);
+    if (own_ring == nullptr) {
       std::free(room);
       return nullptr;
     }
-    ::pthread_getname_np(::pthread_self(), made->name, sizeof made->name);
+    ::pthread_getname_np(::pthread_self(), own_ring->name, sizeof own_ring->name);
     // order: release  the ring is whole; pairs with first_ring
-    rings.store(made, std::memory_order_release);
+    rings.store(own_ring, std::memory_order_release);
   }
   // order: relaxed  soon enough if seen late; a ring with events of a worker keeps the flag
   if (base::worker_number != 0 || ::gettid() == ::getpid())
-    made->lasts.store(true, std::memory_order_relaxed);
+    own_ring->lasts.store(true, std::memory_order_relaxed);
   left.armed = true;
   base::make_crash_stack();
-  return of_thread = made;
+  return of_thread = own_ring;
 }
 
 }  // namespace
@@ -151,8 +151,8 @@ listener* listener_here() noexcept { return listens; }
 
 namespace {
 
-void put(ring& to, kind_and_message kind, const char* what, std::uint64_t id) noexcept {
-  to.events.put({now_ticks(), id, reinterpret_cast<std::uintptr_t>(what), kind.packed()});
+void put(ring& target, kind_and_message kind, const char* what, std::uint64_t id) noexcept {
+  target.events.put({now_ticks(), id, reinterpret_cast<std::uintptr_t>(what), kind.packed()});
 }
 
 // In a trace.

@@ -483,8 +483,8 @@ bool runtime_core::post_made(sched::runnable& (*make)(void* of), void* of) {
   // A thread of a component, such as Asio's own, posts while the runtime ends, until that joins it.
   // The end waits for the threads inside the gate before it drains the pool for the last time: a
   // procedure submitted later would never be destroyed.
-  const actor::actor_system::gate_guard here(*system);
-  if (!here.let_in()) return false;
+  const actor::actor_system::gate_guard entry(*system);
+  if (!entry.let_in()) return false;
   pool->submit(make(of));
   return true;
 }

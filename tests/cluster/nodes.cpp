@@ -325,7 +325,7 @@ TEST_P(cluster_nodes, members_come_and_go) {
     const auto read = [&](std::size_t joins, std::size_t leaves) -> task<> {
       while (joined.size() < joins || left.size() < leaves) {
         const auto one = co_await events.receive();
-        (one->joined ? joined : left).insert(one->who.name);
+        (one->joined ? joined : left).insert(one->node.name);
       }
     };
     auto two = read(2, 0);

@@ -30,38 +30,38 @@ std::exception_ptr dropped_call_error() noexcept;
 template <class T>
 class promise_of_call {
  public:
-  explicit promise_of_call(promise<T>&& to) noexcept : to_(std::move(to)) {}
+  explicit promise_of_call(promise<T>&& result) noexcept : result_(std::move(result)) {}
   promise_of_call(promise_of_call&& other) noexcept
-      : to_(std::move(other.to_)), waits_(std::exchange(other.waits_, false)) {}
+      : result_(std::move(other.result_)), waits_(std::exchange(other.waits_, false)) {}
   promise_of_call& operator=(promise_of_call&&) = delete;
   ~promise_of_call() {
-    if (waits_) to_.set_exception(dropped_call_error());
+    if (waits_) result_.set_exception(dropped_call_error());
   }
   promise<T> begin() noexcept {
     waits_ = false;
-    return std::move(to_);
+    return std::move(result_);
   }
 
  private:
-  promise<T> to_;
+  promise<T> result_;
   bool waits_ = true;
 };
 
 template <class Function>
 auto call_aside(actor_system& system, Function&& function) {
   using result = std::invoke_result_t<std::decay_t<Function>&>;
-  promise<result> made;
-  future<result> later = made.get_future();
+  promise<result> unanswered;
+  future<result> later = unanswered.get_future();
   mark_simulated(system, tasks::future_access::state(later));
-  run_aside(system, [waits = promise_of_call<result>(std::move(made)),
+  run_aside(system, [waits = promise_of_call<result>(std::move(unanswered)),
                      within = tasks::context_ref::current(),
                      function =
                          std::decay_t<Function>(std::forward<Function>(function))]() mutable {
     promise<result> promised = waits.begin();
     std::exception_ptr failure;
-    tasks::inside_span here(within.get(), "blocking", base::type_name<std::decay_t<Function>>());
+    tasks::inside_span span(within.get(), "blocking", base::type_name<std::decay_t<Function>>());
     try {
-      here.check();
+      span.check();
       if constexpr (std::is_void_v<result>) {
         function();
         promised.set_value();
@@ -71,7 +71,7 @@ auto call_aside(actor_system& system, Function&& function) {
     } catch (...) {
       failure = std::current_exception();
     }
-    if (failure != nullptr) here.fail(failure);
+    if (failure != nullptr) span.fail(failure);
     // Set after the catch block, so that this thread no longer refers to the exception
     // when the receiver has it.
     if (failure != nullptr) promised.set_exception(std::move(failure));

@@ -209,24 +209,24 @@ struct no_answer {
 // Passes the result of one future to a promise when the future is ready.
 template <class U>
 struct forwarder final : tasks::nested_observer {
-  forwarder(tasks::state_ref<tasks::state_of<U>> source, promise<U> target)
-      : nested_observer{{&on_resolved}}, from(std::move(source)), to(std::move(target)) {}
+  forwarder(tasks::state_ref<tasks::state_of<U>> source, promise<U> receiver)
+      : nested_observer{{&on_resolved}}, from(std::move(source)), target(std::move(receiver)) {}
   static void on_resolved(observer& base) noexcept {
     tasks::tell_nested(static_cast<forwarder&>(base), &pass_on);
   }
   static void pass_on(observer& base) noexcept {
     std::unique_ptr<forwarder> self(static_cast<forwarder*>(&base));
     if (auto what = self->from->result.take_failure())
-      return self->to.set_exception(std::move(what));
+      return self->target.set_exception(std::move(what));
     if constexpr (std::is_void_v<U>) {
-      self->to.set_value();
+      self->target.set_value();
     } else {
-      auto failure = tasks::failure_of([&] { self->to.set_value(self->from->result.take()); });
-      if (failure != nullptr) self->to.set_exception(std::move(failure));
+      auto failure = tasks::failure_of([&] { self->target.set_value(self->from->result.take()); });
+      if (failure != nullptr) self->target.set_exception(std::move(failure));
     }
   }
   tasks::state_ref<tasks::state_of<U>> from;
-  promise<U> to;
+  promise<U> target;
 };
 template <class U>
 void forward_result(future<U>&& from, promise<U>&& to) {

@@ -37,7 +37,7 @@ struct member {
 };
 struct member_event {
   bool joined = false;  // otherwise it has left, or its lease has expired
-  member who;
+  member node;
 };
 
 // Numbers of a node, at one moment.

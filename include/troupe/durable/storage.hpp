@@ -147,13 +147,13 @@ struct batch {
   std::vector<failed_message> failed;
   std::vector<std::uint64_t> handled;  // orders of messages that leave the inbox
   struct changed_state {
-    actor_name of;
+    actor_name actor;
     stored_state state;
   };
   // The whole state of an actor.
   std::vector<changed_state> states;
   struct appended_event {
-    actor_name of;
+    actor_name actor;
     std::uint64_t number;
     bytes value;
   };
@@ -164,14 +164,14 @@ struct batch {
   std::vector<dead_letter> dead;
   std::vector<stored_reminder> reminders;  // replaces the reminder of the same actor and name
   struct reminder_name {
-    actor_name of;
+    actor_name actor;
     std::string name;
   };
   std::vector<reminder_name> removed_reminders;
   // A reminder that came due in this batch; its message is in `arrived`. If the stored reminder
   // still has the time `due`, it gets the time `next`; without `next` it is removed.
   struct fired_reminder {
-    actor_name of;
+    actor_name actor;
     std::string name;
     std::chrono::sys_time<std::chrono::milliseconds> due;
     std::optional<std::chrono::sys_time<std::chrono::milliseconds>> next;

@@ -84,7 +84,7 @@ struct event_message {
 //     troupe::http::response ticks() { return troupe::http::response::events(tick); }
 class event_writer {
  public:
-  explicit event_writer(body_writer& to) noexcept : to_(to) {}
+  explicit event_writer(body_writer& body) noexcept : body_(body) {}
   event_writer(const event_writer&) = delete;
 
   // Sends an event. Throws usage_error if its type or id contains a line end; and as
@@ -96,7 +96,7 @@ class event_writer {
   task<> comment(std::string text);
 
  private:
-  body_writer& to_;
+  body_writer& body_;
 };
 
 }  // namespace troupe::http

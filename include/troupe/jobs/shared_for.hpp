@@ -136,7 +136,7 @@ struct shared_reduction final : shared_loop {
   template <class Sum>
   TROUPE_NOINLINE Sum add_given(Sum sum) {
     for (given_part* at = newest_given; at != nullptr; at = at->older)
-      add_to(sum, combines, static_cast<part_of<T>*>(at)->made.take());
+      add_to(sum, combines, static_cast<part_of<T>*>(at)->begun.take());
     return sum;
   }
 

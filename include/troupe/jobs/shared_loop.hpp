@@ -169,8 +169,8 @@ TROUPE_NOINLINE auto begin_segment(const Function& function) {
 // A given part of a loop with results of type T: a work.
 template <class T>
 struct part_of final : given_part {
-  explicit part_of(work<T>&& begins) noexcept : made(std::move(begins)) {
-    part = &work_access::begin(made);
+  explicit part_of(work<T>&& begins) noexcept : begun(std::move(begins)) {
+    part = &work_access::begin(begun);
   }
   static given_part* make(work<T>&& begins) {
     void* const place = memory::allocate(sizeof(part_of));
@@ -181,7 +181,7 @@ struct part_of final : given_part {
     std::destroy_at(&self);
     memory::deallocate(&self, sizeof(part_of));
   }
-  work<T> made;
+  work<T> begun;
 };
 
 }  // namespace troupe::jobs

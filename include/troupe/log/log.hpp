@@ -80,8 +80,8 @@ class field {
   requires std::invocable<const Make&> &&
       (!std::convertible_to<const Make&, std::string_view>)field(std::string_view name,
                                                                  const Make& make) noexcept
-      : name_(name), kind_(kind::made) {
-    value_.made = {&make, &add_made<Make>};
+      : name_(name), kind_(kind::callable) {
+    value_.callable = {&make, &add_made<Make>};
   }
 
  private:
@@ -96,7 +96,7 @@ class field {
     exception,
     exception_ptr,
     error_code,
-    made
+    callable
   };
   struct text_at {
     const char* data;
@@ -118,7 +118,7 @@ class field {
     double real;
     text_at text;
     const void* object;
-    made_by made;
+    made_by callable;
   } value_;
 };
 using fields = std::initializer_list<field>;

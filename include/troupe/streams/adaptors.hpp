@@ -33,13 +33,13 @@ inline constexpr bool waits =
     tasks::awaitable<std::remove_reference_t<std::invoke_result_t<Predicate&, T>>>;
 
 template <class T, class F>
-async_generator<plain_result<F, T>> map(async_generator<T> of, F f) {
-  while (auto one = co_await of.next()) co_yield std::invoke(f, std::move(*one));
+async_generator<plain_result<F, T>> map(async_generator<T> stream, F f) {
+  while (auto one = co_await stream.next()) co_yield std::invoke(f, std::move(*one));
 }
 
 template <class T, class F>
-async_generator<awaited<std::invoke_result_t<F&, T>>> then(async_generator<T> of, F f) {
-  while (auto one = co_await of.next()) {
+async_generator<awaited<std::invoke_result_t<F&, T>>> then(async_generator<T> stream, F f) {
+  while (auto one = co_await stream.next()) {
     auto later = std::invoke(f, std::move(*one));
     auto value = co_await std::move(later);
     co_yield std::move(value);
@@ -47,8 +47,8 @@ async_generator<awaited<std::invoke_result_t<F&, T>>> then(async_generator<T> of
 }
 
 template <class T, class F>
-async_generator<T> filter(async_generator<T> of, F f) {
-  while (auto one = co_await of.next()) {
+async_generator<T> filter(async_generator<T> stream, F f) {
+  while (auto one = co_await stream.next()) {
     bool passes = false;
     if constexpr (waits<F, const T&>) {
       auto later = std::invoke(f, std::as_const(*one));
@@ -61,37 +61,37 @@ async_generator<T> filter(async_generator<T> of, F f) {
 }
 
 template <class T>
-async_generator<T> take(async_generator<T> of, std::size_t most) {
+async_generator<T> take(async_generator<T> stream, std::size_t most) {
   for (std::size_t n = 0; n < most; ++n) {
-    auto one = co_await of.next();
+    auto one = co_await stream.next();
     if (!one) break;
     co_yield std::move(*one);
   }
 }
 
 template <class T>
-async_generator<T> skip(async_generator<T> of, std::size_t least) {
+async_generator<T> skip(async_generator<T> stream, std::size_t least) {
   for (std::size_t n = 0; n < least; ++n) {
-    const auto one = co_await of.next();
+    const auto one = co_await stream.next();
     if (!one) break;
   }
-  while (auto one = co_await of.next()) co_yield std::move(*one);
+  while (auto one = co_await stream.next()) co_yield std::move(*one);
 }
 
 template <class T, class F>
-async_generator<T> take_while(async_generator<T> of, F f) {
-  while (auto one = co_await of.next()) {
+async_generator<T> take_while(async_generator<T> stream, F f) {
+  while (auto one = co_await stream.next()) {
     if (!std::invoke(f, std::as_const(*one))) break;
     co_yield std::move(*one);
   }
 }
 
 template <class T>
-async_generator<T> until_stop(async_generator<T> of, std::stop_token stop) {
+async_generator<T> until_stop(async_generator<T> stream, std::stop_token stop) {
   for (;;) {
     std::optional<T> one;
     try {
-      one = co_await of.next().stop(stop);
+      one = co_await stream.next().stop(stop);
     } catch (const cancelled&) {
       if (!stop.stop_requested()) throw;
     }
@@ -101,9 +101,9 @@ async_generator<T> until_stop(async_generator<T> of, std::stop_token stop) {
 }
 
 template <class T, class Given>
-async_generator<T> until_done(async_generator<T> of, task<Given> end) {
+async_generator<T> until_done(async_generator<T> stream, task<Given> end) {
   side_task<Given> until(std::move(end));
-  side_stream<T> all(std::move(of));
+  side_stream<T> all(std::move(stream));
   while (!all.has_ended()) {
     tasks::side_call* const both[] = {&until.side(), all.side()};
     co_await select(both);
@@ -133,39 +133,40 @@ async_generator<T> until_done(async_generator<T> of, task<Given> end) {
 //     }
 template <class F>
 auto map(F f) {
-  return adaptor([f = std::move(f)]<class T>(async_generator<T> of) mutable {
-    return detail::map(std::move(of), std::move(f));
+  return adaptor([f = std::move(f)]<class T>(async_generator<T> stream) mutable {
+    return detail::map(std::move(stream), std::move(f));
   });
 }
 // Gives `co_await f(value)`, one after the other.
 template <class F>
 auto then(F f) {
-  return adaptor([f = std::move(f)]<class T>(async_generator<T> of) mutable {
-    return detail::then(std::move(of), std::move(f));
+  return adaptor([f = std::move(f)]<class T>(async_generator<T> stream) mutable {
+    return detail::then(std::move(stream), std::move(f));
   });
 }
 // Gives the values for which f(value) is true; it may give an awaitable of a bool.
 template <class F>
 auto filter(F f) {
-  return adaptor([f = std::move(f)]<class T>(async_generator<T> of) mutable {
-    return detail::filter(std::move(of), std::move(f));
+  return adaptor([f = std::move(f)]<class T>(async_generator<T> stream) mutable {
+    return detail::filter(std::move(stream), std::move(f));
   });
 }
 // Gives the first `most` values, and then ends without asking for another value.
 inline auto take(std::size_t most) {
   return adaptor(
-      [most]<class T>(async_generator<T> of) { return detail::take(std::move(of), most); });
+      [most]<class T>(async_generator<T> stream) { return detail::take(std::move(stream), most); });
 }
 // Leaves the first values out.
 inline auto skip(std::size_t least) {
-  return adaptor(
-      [least]<class T>(async_generator<T> of) { return detail::skip(std::move(of), least); });
+  return adaptor([least]<class T>(async_generator<T> stream) {
+    return detail::skip(std::move(stream), least);
+  });
 }
 // Ends at the first value for which f(value) is false; that value is dropped.
 template <class F>
 auto take_while(F f) {
-  return adaptor([f = std::move(f)]<class T>(async_generator<T> of) mutable {
-    return detail::take_while(std::move(of), std::move(f));
+  return adaptor([f = std::move(f)]<class T>(async_generator<T> stream) mutable {
+    return detail::take_while(std::move(stream), std::move(f));
   });
 }
 // Ends when the awaitable (a task, a future, event.wait(), sleep_for) is done, or when a stop is
@@ -174,15 +175,15 @@ auto take_while(F f) {
 template <class Awaitable>
 auto take_until(Awaitable end) {
   if constexpr (std::is_same_v<Awaitable, std::stop_token>) {
-    return adaptor([end = std::move(end)]<class T>(async_generator<T> of) mutable {
-      return detail::until_stop(std::move(of), std::move(end));
+    return adaptor([end = std::move(end)]<class T>(async_generator<T> stream) mutable {
+      return detail::until_stop(std::move(stream), std::move(end));
     });
   } else {
     static_assert(tasks::awaitable<Awaitable>,
                   "troupe: streams::take_until: it takes a std::stop_token or an awaitable");
     return adaptor(
-        [end = tasks::make_branch(std::move(end))]<class T>(async_generator<T> of) mutable {
-          return detail::until_done(std::move(of), std::move(end));
+        [end = tasks::make_branch(std::move(end))]<class T>(async_generator<T> stream) mutable {
+          return detail::until_done(std::move(stream), std::move(end));
         });
   }
 }

@@ -69,8 +69,8 @@ class async_promise final : public tasks::promise_base {
   struct copied {
     T value;
     bool await_ready() const noexcept { return false; }
-    void await_suspend(std::coroutine_handle<async_promise> of) noexcept {
-      of.promise().give(value);
+    void await_suspend(std::coroutine_handle<async_promise> giver) noexcept {
+      giver.promise().give(value);
     }
     void await_resume() const noexcept {}
   };
@@ -108,7 +108,7 @@ class async_promise final : public tasks::promise_base {
     if (failure_.there()) std::rethrow_exception(failure_.take());
     return std::nullopt;
   }
-  static void destroy(tasks::side_call& of) noexcept { of.root().handle().destroy(); }
+  static void destroy(tasks::side_call& call) noexcept { call.root().handle().destroy(); }
 
   tasks::untaken_error failure_;
 };
@@ -117,7 +117,7 @@ class async_promise final : public tasks::promise_base {
 template <class T>
 class [[nodiscard]] next_value {
  public:
-  explicit next_value(async_promise<T>* of) noexcept : of_(of) {}
+  explicit next_value(async_promise<T>* promise) noexcept : promise_(promise) {}
   // For traits that query the type of its value. The awaited object is `advanced`.
   bool await_ready() const noexcept;
   std::optional<T> await_resume();
@@ -128,60 +128,61 @@ class [[nodiscard]] next_value {
    public:
     static constexpr bool puts_back = true;  // for the branches of when_any
     // lets_others_run: its user does before it continues.
-    explicit advanced(async_promise<T>* of, bool lets_others_run) noexcept
-        : of_(reinterpret_cast<std::uintptr_t>(of) | (lets_others_run ? suspends : 0)) {}
+    explicit advanced(async_promise<T>* source, bool lets_others_run) noexcept
+        : tagged_(reinterpret_cast<std::uintptr_t>(source) | (lets_others_run ? suspends : 0)) {}
     bool await_ready() const noexcept {
-      return of_ == 0 || ((of_ & suspends) == 0 &&
-                          (promise().side.given != nullptr || !promise().side.is_pending()));
+      return tagged_ == 0 || ((tagged_ & suspends) == 0 &&
+                              (promise().side.given != nullptr || !promise().side.is_pending()));
     }
     template <std::derived_from<tasks::promise_base> Promise>
     bool await_suspend(std::coroutine_handle<Promise> user) noexcept {
-      const bool lets_others_run = (of_ & suspends) != 0;
-      of_ ^= suspends;
+      const bool lets_others_run = (tagged_ & suspends) != 0;
+      tagged_ ^= suspends;
       return lets_others_run ? tasks::let_others_run(user.promise())
                              : promise().side.wait(user.promise());
     }
     // The user may have been cancelled after the value was given, even if that was at once.
     void take_late(tasks::coroutine& user) noexcept {
-      if (of_ == 0) return;
+      if (tagged_ == 0) return;
       promise().side.own_wait().waiter = &user;
-      of_ |= suspends;
+      tagged_ |= suspends;
     }
     std::optional<T> await_resume() {
-      if (of_ == 0 || (of_ & suspends) != 0) [[unlikely]]
+      if (tagged_ == 0 || (tagged_ & suspends) != 0) [[unlikely]]
         check();
       return promise().take(promise().side.own_wait().ended);
     }
 
    private:
     async_promise<T>& promise() const noexcept {
-      return *reinterpret_cast<async_promise<T>*>(of_ & ~suspends);
+      return *reinterpret_cast<async_promise<T>*>(tagged_ & ~suspends);
     }
     void check() {
-      if (of_ != 0 && !promise().side.keep_if_cancelled(*promise().side.own_wait().waiter->call))
+      if (tagged_ != 0 &&
+          !promise().side.keep_if_cancelled(*promise().side.own_wait().waiter->call))
         return;
       throw_early_end(tasks::outcome::cancelled);
     }
     // Tag: it lets others run, and then, that it has waited. A bool would be stored for each value.
     static constexpr std::uintptr_t suspends = 1;
-    std::uintptr_t of_;  // 0: its user is cancelled
+    std::uintptr_t tagged_;  // 0: its user is cancelled
   };
   advanced run_before_suspension(tasks::coroutine& user) const {
     if (user.call->cancelled) [[unlikely]]
       return advanced(nullptr, false);
     if (user.call->spend_start()) [[likely]] {
       advance(user);
-      return advanced(of_, false);
+      return advanced(promise_, false);
     }
-    return advanced(of_, of_->side.advance_later(user) && of_->side.has_ended());
+    return advanced(promise_, promise_->side.advance_later(user) && promise_->side.has_ended());
   }
 
   class limited;
   // Limit the wait, from the co_await on: when the time is over co_await throws timed_out, when a
   // stop is requested cancelled. The generator runs on, and its value is there at the next next().
-  limited timeout(time_span at_most) && { return limited(of_, at_most, {}); }
+  limited timeout(time_span at_most) && { return limited(promise_, at_most, {}); }
   limited stop(std::stop_token token) && {
-    return limited(of_, std::chrono::nanoseconds::max(), std::move(token));
+    return limited(promise_, std::chrono::nanoseconds::max(), std::move(token));
   }
   template <class Refused = void>
   limited timeout(time_span) const& {
@@ -194,17 +195,17 @@ class [[nodiscard]] next_value {
 
  private:
   bool advance(tasks::coroutine& user) const {
-    const auto generator = std::coroutine_handle<async_promise<T>>::from_promise(*of_);
-    return of_->side.advance_and_take(user, generator);
+    const auto generator = std::coroutine_handle<async_promise<T>>::from_promise(*promise_);
+    return promise_->side.advance_and_take(user, generator);
   }
-  async_promise<T>* of_;
+  async_promise<T>* promise_;
 };
 
 template <class T>
 class [[nodiscard]] next_value<T>::limited {
  public:
-  limited(async_promise<T>* of, time_span at_most, std::stop_token stop) noexcept
-      : of_(of), at_most_(at_most), stop_(std::move(stop)) {}
+  limited(async_promise<T>* promise, time_span at_most, std::stop_token stop) noexcept
+      : promise_(promise), at_most_(at_most), stop_(std::move(stop)) {}
   limited&& timeout(time_span at_most) && {
     at_most_ = at_most;
     return std::move(*this);
@@ -217,7 +218,7 @@ class [[nodiscard]] next_value<T>::limited {
   class awaiter {
    public:
     static constexpr bool puts_back = true;  // for the branches of when_any
-    explicit awaiter(limited&& of) noexcept : of_(std::move(of)) {}
+    explicit awaiter(limited&& next) noexcept : next_(std::move(next)) {}
     bool await_ready() const noexcept { return false; }
     template <std::derived_from<tasks::promise_base> Promise>
     bool await_suspend(std::coroutine_handle<Promise> user) {
@@ -227,22 +228,22 @@ class [[nodiscard]] next_value<T>::limited {
       user_ = &awaiting;
       const bool may_spend = awaiting.call->spend_start();
       // Then it runs in await_resume(): for a wait that is over at once, it must run now or never.
-      runs_late_ = !may_spend && of_.at_most_.count() <= 0;
+      runs_late_ = !may_spend && next_.at_most_.count() <= 0;
       return runs_late_ ? tasks::let_others_run(awaiting) : suspend(may_spend);
     }
     std::optional<T> await_resume() {
       if (runs_late_) [[unlikely]]
         suspend(true);
-      if (user_ == nullptr || of_.of_->side.keep_if_cancelled(*user_->call)) [[unlikely]]
+      if (user_ == nullptr || next_.promise_->side.keep_if_cancelled(*user_->call)) [[unlikely]]
         throw_early_end(tasks::outcome::cancelled);
-      return of_.of_->take(wait_.ended);
+      return next_.promise_->take(wait_.ended);
     }
 
    private:
     bool suspend(bool may_run) {
-      return wait_.suspend_for(of_.of_->side, *user_, of_.at_most_, of_.stop_, may_run);
+      return wait_.suspend_for(next_.promise_->side, *user_, next_.at_most_, next_.stop_, may_run);
     }
-    limited of_;
+    limited next_;
     tasks::coroutine* user_ = nullptr;  // null: its call was cancelled before
     bool runs_late_ = false;
     tasks::limited_side_wait wait_;
@@ -250,7 +251,7 @@ class [[nodiscard]] next_value<T>::limited {
   awaiter operator co_await() && noexcept { return awaiter(std::move(*this)); }
 
  private:
-  async_promise<T>* of_;
+  async_promise<T>* promise_;
   std::chrono::nanoseconds at_most_;
   std::stop_token stop_;
 };
@@ -303,27 +304,28 @@ class [[nodiscard]] async_generator {
   using value_type = T;
 
   async_generator() = default;  // empty
-  async_generator(async_generator&& other) noexcept : of_(std::exchange(other.of_, nullptr)) {}
+  async_generator(async_generator&& other) noexcept
+      : promise_(std::exchange(other.promise_, nullptr)) {}
   async_generator& operator=(async_generator&& other) noexcept {
-    std::swap(of_, other.of_);
+    std::swap(promise_, other.promise_);
     return *this;
   }
   ~async_generator() {
-    if (of_ != nullptr) of_->side.drop();
+    if (promise_ != nullptr) promise_->side.drop();
   }
 
   // The next value; empty at the end, and always after it. One next() at a time.
   streams::next_value<T> next() noexcept {
-    if (of_ == nullptr) [[unlikely]]
+    if (promise_ == nullptr) [[unlikely]]
       return streams::next_value<T>(&promise_type::ended());
-    return streams::next_value<T>(of_);
+    return streams::next_value<T>(promise_);
   }
 
  private:
   friend promise_type;
   friend struct streams::access;
-  explicit async_generator(promise_type* of) noexcept : of_(of) {}
-  promise_type* of_ = nullptr;
+  explicit async_generator(promise_type* promise) noexcept : promise_(promise) {}
+  promise_type* promise_ = nullptr;
 };
 
 namespace streams {
@@ -336,8 +338,8 @@ async_generator<T> async_promise<T>::get_return_object() noexcept {
 // Access for other parts of the library; not for users.
 struct access {
   template <class T>
-  static async_promise<T>* promise(async_generator<T>& of) noexcept {
-    return of.of_;
+  static async_promise<T>* promise(async_generator<T>& generator) noexcept {
+    return generator.promise_;
   }
 };
 

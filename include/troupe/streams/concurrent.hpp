@@ -51,8 +51,8 @@ template <class Awaitable>
 class running_tasks {
  public:
   // Throws std::bad_alloc.
-  running_tasks(async_generator<Awaitable>&& of, std::size_t most, bool ordered)
-      : from_(std::move(of)), most_(most), ordered_(ordered) {}
+  running_tasks(async_generator<Awaitable>&& awaitables, std::size_t most, bool ordered)
+      : from_(std::move(awaitables)), most_(most), ordered_(ordered) {}
   bool has_ended() const noexcept { return from_.has_ended() && running_ == 0; }
   // Whether a result may be given: the first in order, or any.
   bool has_result() const noexcept {
@@ -61,10 +61,10 @@ class running_tasks {
   value_by<Awaitable> take() {
     const std::size_t place = ordered_ ? order_.front() : crowd_->first_ready();
     ordered_ ? order_.pop_front() : crowd_->pop_ready();
-    side_task<given_by<Awaitable>> one = std::move(all_[place]);
+    side_task<given_by<Awaitable>> finished = std::move(all_[place]);
     free_.push_back(place);
     --running_;
-    return one.take();
+    return finished.take();
   }
   // Runs all tasks that can run, and waits until one is ready, unless a result is at hand.
   select_in_crowd wait() {
@@ -78,11 +78,11 @@ class running_tasks {
   // Takes the next one, if the stream has given it. False if it has not.
   bool take_next() {
     if (running_ == most_ || !from_.is_ready()) return false;
-    auto one = from_.take();
-    if (!one) return false;
+    auto awaitable = from_.take();
+    if (!awaitable) return false;
     if (free_.empty()) add_place();
     const std::size_t place = free_.back();
-    all_[place] = side_task<given_by<Awaitable>>(tasks::make_branch(std::move(*one)));
+    all_[place] = side_task<given_by<Awaitable>>(tasks::make_branch(std::move(*awaitable)));
     if (ordered_) {
       order_.push_back(place);
     } else {
@@ -115,9 +115,9 @@ class running_tasks {
 };
 
 template <class Awaitable>
-async_generator<value_by<Awaitable>> buffered(async_generator<Awaitable> of, std::size_t most,
+async_generator<value_by<Awaitable>> buffered(async_generator<Awaitable> stream, std::size_t most,
                                               bool ordered) {
-  running_tasks<Awaitable> all(std::move(of), most, ordered);
+  running_tasks<Awaitable> all(std::move(stream), most, ordered);
   while (!all.has_ended()) {
     co_await all.wait();
     if (all.take_next() || !all.has_result()) continue;
@@ -127,17 +127,17 @@ async_generator<value_by<Awaitable>> buffered(async_generator<Awaitable> of, std
 }
 
 template <class T>
-async_generator<T> merge(std::vector<async_generator<T>> of) {
+async_generator<T> merge(std::vector<async_generator<T>> inputs) {
   std::vector<side_stream<T>> all;
-  all.reserve(of.size());
-  for (auto& one : of) {
-    if (side_stream<T> part(std::move(one)); !part.has_ended()) all.push_back(std::move(part));
+  all.reserve(inputs.size());
+  for (auto& input : inputs) {
+    if (side_stream<T> part(std::move(input)); !part.has_ended()) all.push_back(std::move(part));
   }
   std::vector<tasks::side_call*> sides;
   for (std::size_t next = 0; !all.empty();) {
     if (sides.size() != all.size()) {
       sides.clear();
-      for (const auto& one : all) sides.push_back(one.side());
+      for (const auto& stream : all) sides.push_back(stream.side());
     }
     co_await select(sides);
     // Each stream in its turn, so that none that is always ready keeps the others waiting.
@@ -147,9 +147,9 @@ async_generator<T> merge(std::vector<async_generator<T>> of) {
         ++next;
         continue;
       }
-      if (auto one = all[next].take()) {
+      if (auto value = all[next].take()) {
         ++next;
-        co_yield std::move(*one);
+        co_yield std::move(*value);
       } else {
         all.erase(all.begin() + static_cast<std::ptrdiff_t>(next));
       }
@@ -159,21 +159,24 @@ async_generator<T> merge(std::vector<async_generator<T>> of) {
 }
 
 template <class... T>
-async_generator<std::tuple<T...>> zip(async_generator<T>... of) {
-  std::tuple<side_stream<T>...> all(side_stream<T>(std::move(of))...);
+async_generator<std::tuple<T...>> zip(async_generator<T>... inputs) {
+  std::tuple<side_stream<T>...> all(side_stream<T>(std::move(inputs))...);
   for (;;) {
-    bool ended = std::apply([](auto&... one) { return (one.has_ended() || ...); }, all);
+    bool ended = std::apply([](auto&... stream) { return (stream.has_ended() || ...); }, all);
     if (ended) break;
-    const auto sides = std::apply([](auto&... one) { return std::array{one.side()...}; }, all);
+    const auto sides =
+        std::apply([](auto&... stream) { return std::array{stream.side()...}; }, all);
     co_await select(sides, std::chrono::nanoseconds(0));  // all begin at once
-    for (tasks::side_call* const& one : sides) {
-      const std::span<tasks::side_call* const> alone(&one, 1);
+    for (tasks::side_call* const& side : sides) {
+      const std::span<tasks::side_call* const> alone(&side, 1);
       co_await select(alone);
     }
-    auto values = std::apply([](auto&... one) { return std::make_tuple(one.take()...); }, all);
-    ended = std::apply([](auto&... one) { return (!one.has_value() || ...); }, values);
+    auto values =
+        std::apply([](auto&... stream) { return std::make_tuple(stream.take()...); }, all);
+    ended = std::apply([](auto&... value) { return (!value.has_value() || ...); }, values);
     if (ended) break;
-    co_yield std::apply([](auto&... one) { return std::tuple<T...>(std::move(*one)...); }, values);
+    co_yield std::apply([](auto&... value) { return std::tuple<T...>(std::move(*value)...); },
+                        values);
   }
 }
 
@@ -200,15 +203,15 @@ async_generator<std::tuple<T...>> zip(async_generator<T>... of) {
 //     }
 inline auto buffered(std::size_t most) {
   check_count("buffered", most);
-  return adaptor([most]<class T>(async_generator<T> of) {
-    return detail::buffered(std::move(of), most, true);
+  return adaptor([most]<class T>(async_generator<T> stream) {
+    return detail::buffered(std::move(stream), most, true);
   });
 }
 // The same, but gives each result as soon as it is ready.
 inline auto buffered_unordered(std::size_t most) {
   check_count("buffered_unordered", most);
-  return adaptor([most]<class T>(async_generator<T> of) {
-    return detail::buffered(std::move(of), most, false);
+  return adaptor([most]<class T>(async_generator<T> stream) {
+    return detail::buffered(std::move(stream), most, false);
   });
 }
 

@@ -24,7 +24,7 @@ namespace streams {
 // co_yield elements_of(generator, or any range) gives all its values.
 template <class Range>
 struct elements_of {
-  explicit elements_of(Range&& of) noexcept : range(std::forward<Range>(of)) {}
+  explicit elements_of(Range&& given_range) noexcept : range(std::forward<Range>(given_range)) {}
   Range&& range;
 };
 template <class Range>
@@ -75,8 +75,8 @@ class generator_promise {
   struct copied {
     std::remove_cvref_t<T> value;
     bool await_ready() const noexcept { return false; }
-    void await_suspend(std::coroutine_handle<generator_promise> of) noexcept {
-      of.promise().root_->value_ = std::addressof(value);
+    void await_suspend(std::coroutine_handle<generator_promise> giver) noexcept {
+      giver.promise().root_->value_ = std::addressof(value);
     }
     void await_resume() const noexcept {}
   };
@@ -86,24 +86,26 @@ class generator_promise {
   }
 
   struct inside {
-    generator<T> of;
-    bool await_ready() const noexcept { return !of.of_; }
+    generator<T> source;
+    bool await_ready() const noexcept { return !source.handle_; }
     void await_suspend(std::coroutine_handle<generator_promise> outer) noexcept {
-      generator_promise& inner = of.of_.promise();
+      generator_promise& inner = source.handle_.promise();
       inner.outer_ = &outer.promise();
       inner.outer_->inner_ = this;
       inner.root_ = outer.promise().root_;
       inner.root_->innermost_ = &inner;
     }
     void await_resume() {
-      if (of.of_ && of.of_.promise().failure_ != nullptr)
-        std::rethrow_exception(of.of_.promise().failure_);
+      if (source.handle_ && source.handle_.promise().failure_ != nullptr)
+        std::rethrow_exception(source.handle_.promise().failure_);
     }
   };
-  inside yield_value(elements_of<generator<T>&&> of) noexcept { return {std::move(of.range)}; }
+  inside yield_value(elements_of<generator<T>&&> elements) noexcept {
+    return {std::move(elements.range)};
+  }
   template <std::ranges::input_range Range>
-  inside yield_value(elements_of<Range> of) {
-    return {all_of(std::ranges::begin(of.range), std::ranges::end(of.range))};
+  inside yield_value(elements_of<Range> elements) {
+    return {all_of(std::ranges::begin(elements.range), std::ranges::end(elements.range))};
   }
 
   // Caller: the root's promise. Resumes until there is a value, or the end.
@@ -118,7 +120,7 @@ class generator_promise {
     while (innermost_ != this) {
       generator_promise& inner = *innermost_;
       innermost_ = inner.outer_;
-      innermost_->inner_->of.of_ = nullptr;
+      innermost_->inner_->source.handle_ = nullptr;
       handle_of(inner).destroy();
     }
   }
@@ -126,8 +128,8 @@ class generator_promise {
 
  private:
   friend generator<T>;
-  static std::coroutine_handle<generator_promise> handle_of(generator_promise& of) noexcept {
-    return std::coroutine_handle<generator_promise>::from_promise(of);
+  static std::coroutine_handle<generator_promise> handle_of(generator_promise& promise) noexcept {
+    return std::coroutine_handle<generator_promise>::from_promise(promise);
   }
   template <class At, class End>
   static generator<T> all_of(At at, End end) {
@@ -167,15 +169,15 @@ class [[nodiscard]] generator : public std::ranges::view_interface<generator<T>>
   using promise_type = streams::generator_promise<T>;
 
   generator() = default;  // empty
-  generator(generator&& other) noexcept : of_(std::exchange(other.of_, nullptr)) {}
+  generator(generator&& other) noexcept : handle_(std::exchange(other.handle_, nullptr)) {}
   generator& operator=(generator&& other) noexcept {
-    std::swap(of_, other.of_);
+    std::swap(handle_, other.handle_);
     return *this;
   }
   ~generator() {
-    if (!of_) return;
-    of_.promise().destroy_inner();
-    of_.destroy();
+    if (!handle_) return;
+    handle_.promise().destroy_inner();
+    handle_.destroy();
   }
 
   class iterator {
@@ -187,31 +189,33 @@ class [[nodiscard]] generator : public std::ranges::view_interface<generator<T>>
     iterator(iterator&&) = default;
     iterator& operator=(iterator&&) = default;
 
-    reference operator*() const noexcept { return static_cast<reference>(*of_.promise().value()); }
+    reference operator*() const noexcept {
+      return static_cast<reference>(*handle_.promise().value());
+    }
     iterator& operator++() {
-      of_.promise().resume_innermost();
+      handle_.promise().resume_innermost();
       return *this;
     }
     void operator++(int) { ++*this; }
-    bool operator==(std::default_sentinel_t) const noexcept { return !of_ || of_.done(); }
+    bool operator==(std::default_sentinel_t) const noexcept { return !handle_ || handle_.done(); }
 
    private:
     friend generator;
-    explicit iterator(std::coroutine_handle<promise_type> of) noexcept : of_(of) {}
-    std::coroutine_handle<promise_type> of_;
+    explicit iterator(std::coroutine_handle<promise_type> handle) noexcept : handle_(handle) {}
+    std::coroutine_handle<promise_type> handle_;
   };
 
   // Runs the body up to its first value. To be called once.
   iterator begin() {
-    if (of_) of_.promise().resume_innermost();
-    return iterator(of_);
+    if (handle_) handle_.promise().resume_innermost();
+    return iterator(handle_);
   }
   std::default_sentinel_t end() const noexcept { return {}; }
 
  private:
   friend promise_type;
-  explicit generator(std::coroutine_handle<promise_type> of) noexcept : of_(of) {}
-  std::coroutine_handle<promise_type> of_;
+  explicit generator(std::coroutine_handle<promise_type> handle) noexcept : handle_(handle) {}
+  std::coroutine_handle<promise_type> handle_;
 };
 
 namespace streams {

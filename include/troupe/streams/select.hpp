@@ -24,8 +24,8 @@ namespace troupe::streams {
 // cancelled.
 class select_wait {
  public:
-  select_wait(std::span<tasks::side_call* const> of, std::chrono::nanoseconds at_most) noexcept
-      : of_(of), at_most_(at_most) {}
+  select_wait(std::span<tasks::side_call* const> sides, std::chrono::nanoseconds at_most) noexcept
+      : sides_(sides), at_most_(at_most) {}
   select_wait(select_wait&&) = delete;
   bool await_ready() const noexcept { return false; }
   template <std::derived_from<tasks::promise_base> Promise>
@@ -37,19 +37,19 @@ class select_wait {
  private:
   bool suspend(tasks::coroutine& user);
   bool any_ready() const noexcept;
-  std::span<tasks::side_call* const> of_;
+  std::span<tasks::side_call* const> sides_;
   std::chrono::nanoseconds at_most_;
   tasks::limited_side_wait wait_;
 };
 class select {
  public:
-  explicit select(std::span<tasks::side_call* const> of,
+  explicit select(std::span<tasks::side_call* const> sides,
                   std::chrono::nanoseconds at_most = std::chrono::nanoseconds::max()) noexcept
-      : of_(of), at_most_(at_most) {}
-  select_wait operator co_await() const noexcept { return select_wait(of_, at_most_); }
+      : sides_(sides), at_most_(at_most) {}
+  select_wait operator co_await() const noexcept { return select_wait(sides_, at_most_); }
 
  private:
-  std::span<tasks::side_call* const> of_;
+  std::span<tasks::side_call* const> sides_;
   std::chrono::nanoseconds at_most_;
 };
 
@@ -58,9 +58,9 @@ class select {
 // crowd is. Throws cancelled.
 class select_in_crowd {
  public:
-  select_in_crowd(tasks::side_crowd& of, tasks::side_call* stream, tasks::side_call* begins,
+  select_in_crowd(tasks::side_crowd& crowd, tasks::side_call* stream, tasks::side_call* begins,
                   bool waits) noexcept
-      : of_(of), stream_(stream), begins_(begins), waits_(waits) {}
+      : crowd_(crowd), stream_(stream), begins_(begins), waits_(waits) {}
   bool await_ready() const noexcept { return false; }
   template <std::derived_from<tasks::promise_base> Promise>
   bool await_suspend(std::coroutine_handle<Promise> user) {
@@ -70,7 +70,7 @@ class select_in_crowd {
 
  private:
   bool suspend(tasks::coroutine& user);
-  tasks::side_crowd& of_;
+  tasks::side_crowd& crowd_;
   tasks::side_call* const stream_;
   tasks::side_call* const begins_;
   bool waits_;
@@ -93,40 +93,41 @@ template <class T>
 class side_task {
  public:
   side_task() = default;
-  explicit side_task(task<T>&& of) : of_(new held(std::move(of))) {}
-  side_task(side_task&& other) noexcept : of_(std::exchange(other.of_, nullptr)) {}
+  explicit side_task(task<T>&& running_task) : call_(new held(std::move(running_task))) {}
+  side_task(side_task&& other) noexcept : call_(std::exchange(other.call_, nullptr)) {}
   side_task& operator=(side_task&& other) noexcept {
-    std::swap(of_, other.of_);
+    std::swap(call_, other.call_);
     return *this;
   }
   ~side_task() {
-    if (of_ != nullptr) of_->drop();
+    if (call_ != nullptr) call_->drop();
   }
-  tasks::side_call& side() const noexcept { return *of_; }
-  bool is_done() const noexcept { return of_->done; }
+  tasks::side_call& side() const noexcept { return *call_; }
+  bool is_done() const noexcept { return call_->done; }
   // The result of a task that is done, or its exception.
-  tasks::value_of<T> take() { return tasks::take_value(of_->running); }
+  tasks::value_of<T> take() { return tasks::take_value(call_->running); }
 
  private:
   struct held final : tasks::side_call {
-    explicit held(task<T>&& of)
-        : side_call(tasks::task_access::root(of), &free), running(std::move(of)) {}
+    explicit held(task<T>&& running_task)
+        : side_call(tasks::task_access::root(running_task), &free),
+          running(std::move(running_task)) {}
     static void* operator new(std::size_t bytes) { return tasks::allocate_frame(bytes); }
     static void operator delete(void* at, std::size_t bytes) noexcept {
       tasks::deallocate_frame(at, bytes);
     }
-    static void free(side_call& of) noexcept { delete static_cast<held*>(&of); }
+    static void free(side_call& call) noexcept { delete static_cast<held*>(&call); }
     task<T> running;
   };
-  held* of_ = nullptr;
+  held* call_ = nullptr;
 };
 
 // A stream as the adaptors see it, which run several at once.
 template <class T>
 class side_stream {
  public:
-  explicit side_stream(async_generator<T>&& of) noexcept
-      : of_(std::move(of)), promise_(access::promise(of_)) {}
+  explicit side_stream(async_generator<T>&& stream) noexcept
+      : stream_(std::move(stream)), promise_(access::promise(stream_)) {}
   side_stream(side_stream&&) noexcept = default;
   side_stream& operator=(side_stream&&) noexcept = default;
   // An empty generator has ended.
@@ -136,13 +137,13 @@ class side_stream {
   // The value of a stream that is ready; empty, and from then on ended, at its end.
   std::optional<T> take() {
     promise_->side.taken();
-    std::optional<T> one = promise_->take(tasks::outcome::arrived);
-    if (!one) promise_ = nullptr;
-    return one;
+    std::optional<T> value = promise_->take(tasks::outcome::arrived);
+    if (!value) promise_ = nullptr;
+    return value;
   }
 
  private:
-  async_generator<T> of_;
+  async_generator<T> stream_;
   async_promise<T>* promise_;
 };
 

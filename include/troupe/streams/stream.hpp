@@ -39,33 +39,33 @@ inline constexpr bool is_optional<std::optional<T>> = true;
 
 // An object whose next() gives an awaitable of a std::optional.
 template <class S>
-concept sequence = requires(std::remove_cvref_t<S>& of) {
-  of.next();
-  requires is_optional<awaited<decltype(of.next())>>;
+concept sequence = requires(std::remove_cvref_t<S>& stream) {
+  stream.next();
+  requires is_optional<awaited<decltype(stream.next())>>;
 };
 template <class S>
-concept receives = requires(const std::remove_cvref_t<S>& of) {
-  of.receive();
-  requires is_optional<awaited<decltype(of.receive())>>;
+concept receives = requires(const std::remove_cvref_t<S>& stream) {
+  stream.receive();
+  requires is_optional<awaited<decltype(stream.receive())>>;
 };
 
 namespace detail {
 
 template <class S, class T = typename awaited<decltype(std::declval<S&>().next())>::value_type>
-async_generator<T> of_sequence(S of) {
-  while (auto one = co_await of.next()) co_yield std::move(*one);
+async_generator<T> of_sequence(S stream) {
+  while (auto one = co_await stream.next()) co_yield std::move(*one);
 }
 template <class S, class T = typename awaited<decltype(std::declval<S&>().receive())>::value_type>
-async_generator<T> of_channel(S of) {
-  while (auto one = co_await of.receive()) co_yield std::move(*one);
+async_generator<T> of_channel(S channel) {
+  while (auto one = co_await channel.receive()) co_yield std::move(*one);
 }
 template <class Range, class T = std::ranges::range_value_t<Range>>
-async_generator<T> of_range(Range of) {
-  for (auto&& one : of) co_yield std::forward<decltype(one)>(one);
+async_generator<T> of_range(Range range) {
+  for (auto&& one : range) co_yield std::forward<decltype(one)>(one);
 }
 template <class Container, class T = std::ranges::range_value_t<Container>>
-async_generator<T> of_container(Container of) {
-  for (auto& one : of) co_yield std::move(one);
+async_generator<T> of_container(Container container) {
+  for (auto& one : container) co_yield std::move(one);
 }
 
 }  // namespace detail
@@ -121,13 +121,13 @@ auto from(Source&& source) {
 // Dropping the borrower loses no value that it has not given, as long as it does not read ahead
 // itself.
 template <sequence S>
-auto borrow(S& of) {
+auto borrow(S& stream) {
   struct borrowed {
-    explicit borrowed(S& of) noexcept : from(&of) {}
+    explicit borrowed(S& stream) noexcept : from(&stream) {}
     auto next() { return from->next(); }
     S* from;
   };
-  return detail::of_sequence(borrowed(of));
+  return detail::of_sequence(borrowed(stream));
 }
 
 // Anything that a stream reads from: generators, sequences, receivers of channels, ranges.
@@ -145,15 +145,15 @@ class adaptor {
  public:
   explicit adaptor(Function does) : does_(std::move(does)) {}
   template <source Source>
-  friend auto operator|(Source&& of, adaptor to) {
-    return std::move(to.does_)(from(std::forward<Source>(of)));
+  friend auto operator|(Source&& input, adaptor self) {
+    return std::move(self.does_)(from(std::forward<Source>(input)));
   }
   // Adaptors in a row, without a source: an adaptor again.
   template <class Other>
   friend auto operator|(adaptor first, adaptor<Other> second) {
-    return streams::adaptor([first = std::move(first),
-                             second = std::move(second)]<class T>(async_generator<T> of) mutable {
-      return std::move(of) | std::move(first) | std::move(second);
+    return streams::adaptor([first = std::move(first), second = std::move(second)]<class T>(
+                                async_generator<T> stream) mutable {
+      return std::move(stream) | std::move(first) | std::move(second);
     });
   }
 

@@ -19,8 +19,8 @@ namespace troupe::streams {
 namespace detail {
 
 template <class T, class F>
-task<> for_each(async_generator<T> of, F f) {
-  while (auto one = co_await of.next()) {
+task<> for_each(async_generator<T> stream, F f) {
+  while (auto one = co_await stream.next()) {
     if constexpr (tasks::awaitable<std::remove_reference_t<std::invoke_result_t<F&, T>>>) {
       auto later = std::invoke(f, std::move(*one));
       co_await std::move(later);
@@ -31,9 +31,9 @@ task<> for_each(async_generator<T> of, F f) {
 }
 
 template <class Container, class T>
-task<Container> collect(async_generator<T> of) {
+task<Container> collect(async_generator<T> stream) {
   Container all;
-  while (auto one = co_await of.next()) {
+  while (auto one = co_await stream.next()) {
     if constexpr (requires { all.push_back(std::move(*one)); }) {
       all.push_back(std::move(*one));
     } else {
@@ -44,8 +44,8 @@ task<Container> collect(async_generator<T> of) {
 }
 
 template <class T, class Value, class F>
-task<Value> fold(async_generator<T> of, Value value, F f) {
-  while (auto one = co_await of.next()) {
+task<Value> fold(async_generator<T> stream, Value value, F f) {
+  while (auto one = co_await stream.next()) {
     using given = std::invoke_result_t<F&, Value, T>;
     if constexpr (tasks::awaitable<std::remove_reference_t<given>>) {
       auto later = std::invoke(f, std::move(value), std::move(*one));
@@ -58,15 +58,15 @@ task<Value> fold(async_generator<T> of, Value value, F f) {
 }
 
 template <class T>
-task<std::optional<T>> first(async_generator<T> of) {
-  std::optional<T> one = co_await of.next();
+task<std::optional<T>> first(async_generator<T> stream) {
+  std::optional<T> one = co_await stream.next();
   co_return one;
 }
 
 template <class T>
-task<std::size_t> count(async_generator<T> of) {
+task<std::size_t> count(async_generator<T> stream) {
   std::size_t n = 0;
-  while (auto one = co_await of.next()) ++n;
+  while (auto one = co_await stream.next()) ++n;
   co_return n;
 }
 
@@ -92,36 +92,39 @@ task<std::size_t> count(async_generator<T> of) {
 //     }
 template <class F>
 auto for_each(F f) {
-  return adaptor([f = std::move(f)]<class T>(async_generator<T> of) mutable {
-    return detail::for_each(std::move(of), std::move(f));
+  return adaptor([f = std::move(f)]<class T>(async_generator<T> stream) mutable {
+    return detail::for_each(std::move(stream), std::move(f));
   });
 }
 // Gives a container of all values: a std::vector, or `collect<std::set<int>>()`.
 template <class Container>
 auto collect() {
-  return adaptor(
-      []<class T>(async_generator<T> of) { return detail::collect<Container>(std::move(of)); });
+  return adaptor([]<class T>(async_generator<T> stream) {
+    return detail::collect<Container>(std::move(stream));
+  });
 }
 inline auto collect() {
-  return adaptor([]<class T>(async_generator<T> of) {
-    return detail::collect<std::vector<T>>(std::move(of));
+  return adaptor([]<class T>(async_generator<T> stream) {
+    return detail::collect<std::vector<T>>(std::move(stream));
   });
 }
 // Gives f(f(f(value, first), second), …), or an awaitable of it for each step.
 template <class Value, class F>
 auto fold(Value value, F f) {
   return adaptor(
-      [value = std::move(value), f = std::move(f)]<class T>(async_generator<T> of) mutable {
-        return detail::fold(std::move(of), std::move(value), std::move(f));
+      [value = std::move(value), f = std::move(f)]<class T>(async_generator<T> stream) mutable {
+        return detail::fold(std::move(stream), std::move(value), std::move(f));
       });
 }
 // Gives the first value and ends the stream; empty if there is none.
 inline auto first() {
-  return adaptor([]<class T>(async_generator<T> of) { return detail::first(std::move(of)); });
+  return adaptor(
+      []<class T>(async_generator<T> stream) { return detail::first(std::move(stream)); });
 }
 // Gives the number of values.
 inline auto count() {
-  return adaptor([]<class T>(async_generator<T> of) { return detail::count(std::move(of)); });
+  return adaptor(
+      []<class T>(async_generator<T> stream) { return detail::count(std::move(stream)); });
 }
 
 }  // namespace troupe::streams

@@ -29,8 +29,9 @@ namespace detail {
 inline constexpr auto no_limit = std::chrono::nanoseconds::max();
 
 template <class T>
-async_generator<std::vector<T>> chunks(async_generator<T> of, std::size_t most, time_span within) {
-  side_stream<T> all(std::move(of));
+async_generator<std::vector<T>> chunks(async_generator<T> stream, std::size_t most,
+                                       time_span within) {
+  side_stream<T> all(std::move(stream));
   tasks::untaken_error failure;
   while (!all.has_ended() && !failure.there()) {
     std::vector<T> chunk;
@@ -59,9 +60,9 @@ async_generator<std::vector<T>> chunks(async_generator<T> of, std::size_t most, 
 }
 
 template <class T>
-async_generator<T> throttle(async_generator<T> of, time_span span) {
+async_generator<T> throttle(async_generator<T> stream, time_span span) {
   std::chrono::nanoseconds due{0};
-  while (auto one = co_await of.next()) {
+  while (auto one = co_await stream.next()) {
     auto now = co_await time_now();
     if (now < due) {
       co_await sleep_for(due - now);
@@ -73,8 +74,8 @@ async_generator<T> throttle(async_generator<T> of, time_span span) {
 }
 
 template <class T>
-async_generator<T> debounce(async_generator<T> of, time_span span) {
-  side_stream<T> all(std::move(of));
+async_generator<T> debounce(async_generator<T> stream, time_span span) {
+  side_stream<T> all(std::move(stream));
   tasks::untaken_error failure;
   std::optional<T> last;
   while (!all.has_ended() && !failure.there()) {
@@ -100,8 +101,8 @@ async_generator<T> debounce(async_generator<T> of, time_span span) {
 // Gives vectors of `most` values; the last one may have fewer.
 inline auto chunks(std::size_t most) {
   check_count("chunks", most);
-  return adaptor([most]<class T>(async_generator<T> of) {
-    return detail::chunks(std::move(of), most, detail::no_limit);
+  return adaptor([most]<class T>(async_generator<T> stream) {
+    return detail::chunks(std::move(stream), most, detail::no_limit);
   });
 }
 // The same, but gives the collected values when `within` has passed since the first value of the
@@ -123,23 +124,25 @@ inline auto chunks(std::size_t most) {
 //     }
 inline auto chunks(std::size_t most, time_span within) {
   check_count("chunks", most);
-  return adaptor([most, within]<class T>(async_generator<T> of) {
-    return detail::chunks(std::move(of), most, within);
+  return adaptor([most, within]<class T>(async_generator<T> stream) {
+    return detail::chunks(std::move(stream), most, within);
   });
 }
 
 // Gives at most one value in each `span`: the others wait, and with them the source. None is
 // dropped.
 inline auto throttle(time_span span) {
-  return adaptor(
-      [span]<class T>(async_generator<T> of) { return detail::throttle(std::move(of), span); });
+  return adaptor([span]<class T>(async_generator<T> stream) {
+    return detail::throttle(std::move(stream), span);
+  });
 }
 
 // Gives a value once no newer value has arrived for `span`, and drops the values before it. The
 // last value before the end of the source is given.
 inline auto debounce(time_span span) {
-  return adaptor(
-      [span]<class T>(async_generator<T> of) { return detail::debounce(std::move(of), span); });
+  return adaptor([span]<class T>(async_generator<T> stream) {
+    return detail::debounce(std::move(stream), span);
+  });
 }
 
 }  // namespace troupe::streams

@@ -68,41 +68,43 @@ class results_scope {
   class next_awaiter {
    public:
     static constexpr bool puts_back = true;  // for the branches of when_any
-    explicit next_awaiter(tasks::scope_group& of) noexcept : of_(of) {}
+    explicit next_awaiter(tasks::scope_group& group) noexcept : group_(group) {}
     next_awaiter(next_awaiter&&) = delete;
     ~next_awaiter() {
       if (wait_.got != nullptr) wait_.got->release();
     }
     bool await_ready() const noexcept { return false; }
     template <std::derived_from<tasks::promise_base> Promise>
-    bool await_suspend(std::coroutine_handle<Promise> who) noexcept {
-      return of_.wait_next(wait_, who.promise());
+    bool await_suspend(std::coroutine_handle<Promise> waiting) noexcept {
+      return group_.wait_next(wait_, waiting.promise());
     }
     std::optional<T> await_resume() {
-      of_.put_back_if_cancelled(wait_);
+      group_.put_back_if_cancelled(wait_);
       wait_.check();
       if (wait_.got == nullptr) return std::nullopt;
       return static_cast<tasks::child_of<T>*>(wait_.got)->result.take();
     }
 
    private:
-    tasks::scope_group& of_;
+    tasks::scope_group& group_;
     tasks::scope_wait wait_;
   };
   class [[nodiscard]] next_child {
    public:
-    next_awaiter operator co_await() const noexcept { return next_awaiter(of_); }
+    next_awaiter operator co_await() const noexcept { return next_awaiter(group_); }
 
    private:
     friend results_scope;
-    explicit next_child(tasks::scope_group& of) noexcept : of_(of) {}
-    tasks::scope_group& of_;
+    explicit next_child(tasks::scope_group& group) noexcept : group_(group) {}
+    tasks::scope_group& group_;
   };
   next_child next() noexcept { return next_child(group_); }
 
  private:
   friend tasks::scope_access;
-  void add(task<T>&& one) { group_.add_child(tasks::child_of<T>::make(group_, std::move(one))); }
+  void add(task<T>&& child) {
+    group_.add_child(tasks::child_of<T>::make(group_, std::move(child)));
+  }
   tasks::scope_group group_;
 };
 
@@ -112,7 +114,7 @@ namespace tasks {
 template <class T>
 class ended_children {
  public:
-  explicit ended_children(scope_group& of) noexcept : first_(of.take_ended()) {}
+  explicit ended_children(scope_group& group) noexcept : first_(group.take_ended()) {}
   ended_children(const ended_children&) = delete;
   ended_children& operator=(const ended_children&) = delete;
   ~ended_children() {
@@ -120,12 +122,12 @@ class ended_children {
   }
   std::vector<T> take(result_order order) {
     std::vector<scope_child*> all;
-    for (scope_child* one = first_; one != nullptr; one = one->next) all.push_back(one);
+    for (scope_child* child = first_; child != nullptr; child = child->next) all.push_back(child);
     if (order == result_order::of_start) std::ranges::sort(all, {}, &scope_child::number);
     std::vector<T> values;
     values.reserve(all.size());
-    for (scope_child* const one : all)
-      values.push_back(static_cast<child_of<T>*>(one)->result.take());
+    for (scope_child* const child : all)
+      values.push_back(static_cast<child_of<T>*>(child)->result.take());
     return values;
   }
 

@@ -146,31 +146,31 @@ class task_scope {
   class next_awaiter {
    public:
     static constexpr bool puts_back = true;  // for the branches of when_any
-    explicit next_awaiter(tasks::scope_group& of) noexcept : of_(of) {}
+    explicit next_awaiter(tasks::scope_group& group) noexcept : group_(group) {}
     next_awaiter(next_awaiter&&) = delete;
     bool await_ready() const noexcept { return false; }
     template <std::derived_from<tasks::promise_base> Promise>
-    bool await_suspend(std::coroutine_handle<Promise> who) noexcept {
-      return of_.wait_next(wait_, who.promise());
+    bool await_suspend(std::coroutine_handle<Promise> waiting) noexcept {
+      return group_.wait_next(wait_, waiting.promise());
     }
     bool await_resume() {
-      of_.put_back_if_cancelled(wait_);
+      group_.put_back_if_cancelled(wait_);
       wait_.check();
       return wait_.has_ended;
     }
 
    private:
-    tasks::scope_group& of_;
+    tasks::scope_group& group_;
     tasks::scope_wait wait_;
   };
   class [[nodiscard]] next_child {
    public:
-    next_awaiter operator co_await() const noexcept { return next_awaiter(of_); }
+    next_awaiter operator co_await() const noexcept { return next_awaiter(group_); }
 
    private:
     friend task_scope;
-    explicit next_child(tasks::scope_group& of) noexcept : of_(of) {}
-    tasks::scope_group& of_;
+    explicit next_child(tasks::scope_group& group) noexcept : group_(group) {}
+    tasks::scope_group& group_;
   };
   next_child next() noexcept { return next_child(group_); }
 
@@ -186,19 +186,19 @@ template <class T>
 class task_scope::child {
  public:
   child() = default;
-  child(child&& other) noexcept : of_(std::exchange(other.of_, nullptr)) {}
+  child(child&& other) noexcept : state_(std::exchange(other.state_, nullptr)) {}
   child& operator=(child other) noexcept {
-    std::swap(of_, other.of_);
+    std::swap(state_, other.state_);
     return *this;
   }
   ~child() {
-    if (of_ != nullptr) of_->release();
+    if (state_ != nullptr) state_->release();
   }
 
   // Whether it refers to a child whose value was not taken.
-  bool valid() const noexcept { return of_ != nullptr; }
+  bool valid() const noexcept { return state_ != nullptr; }
   // Whether the child has ended.
-  bool done() const noexcept { return of_ != nullptr && of_->done; }
+  bool done() const noexcept { return state_ != nullptr && state_->done; }
 
   // Takes the value of a child that has ended, or throws its exception. Errors: usage_error if the
   // child has not ended; the handle is then unchanged.
@@ -208,31 +208,31 @@ class task_scope::child {
           "troupe: task_scope::child: the child has not ended: co_await it, or call get() when its "
           "scope has ended");
     const child taken = std::move(*this);
-    return taken.of_->result.take();
+    return taken.state_->result.take();
   }
 
   class awaiter {
    public:
-    explicit awaiter(child&& of) noexcept : of_(std::move(of)) {}
+    explicit awaiter(child&& awaited) noexcept : awaited_(std::move(awaited)) {}
     awaiter(awaiter&&) = delete;
     bool await_ready() const noexcept { return false; }
     template <std::derived_from<tasks::promise_base> Promise>
-    bool await_suspend(std::coroutine_handle<Promise> who) {
-      return static_cast<tasks::scope_group&>(of_.of_->owner)
-          .wait_for(wait_, *of_.of_, who.promise());
+    bool await_suspend(std::coroutine_handle<Promise> waiting) {
+      return static_cast<tasks::scope_group&>(awaited_.state_->owner)
+          .wait_for(wait_, *awaited_.state_, waiting.promise());
     }
     T await_resume() {
       wait_.check();
-      return of_.get();
+      return awaited_.get();
     }
 
    private:
-    child of_;
+    child awaited_;
     tasks::scope_wait wait_;
   };
   // Waits until the child has ended, and takes its value or throws its exception, once.
   awaiter operator co_await() {
-    if (of_ == nullptr)
+    if (state_ == nullptr)
       throw usage_error(
           "troupe: task_scope::child: it refers to no child, or was awaited already; await each "
           "child once");
@@ -241,33 +241,35 @@ class task_scope::child {
 
  private:
   friend task_scope;
-  explicit child(tasks::child_of<T>& of) noexcept : of_(&of) { ++of.refs; }
-  tasks::child_of<T>* of_ = nullptr;
+  explicit child(tasks::child_of<T>& state) noexcept : state_(&state) { ++state.refs; }
+  tasks::child_of<T>* state_ = nullptr;
 };
 
 namespace tasks {
 
 struct scope_access {
   template <class Scope>
-  static scope_group& group(Scope& of) noexcept {
-    return of.group_;
+  static scope_group& group(Scope& scope) noexcept {
+    return scope.group_;
   }
 };
 
 // Tells whoever asked for it of all failures, before the first one is thrown.
 class failure_report {
  public:
-  failure_report(scope_group& of, std::vector<std::exception_ptr>* to) noexcept : of_(of), to_(to) {
-    if (to != nullptr) of.tell_all();
+  failure_report(scope_group& group, std::vector<std::exception_ptr>* failures) noexcept
+      : group_(group), failures_(failures) {
+    if (failures != nullptr) group.tell_all();
   }
   failure_report(const failure_report&) = delete;
   ~failure_report() {
-    if (to_ != nullptr) static_cast<void>(failure_of([this] { *to_ = of_.failures(); }));
+    if (failures_ != nullptr)
+      static_cast<void>(failure_of([this] { *failures_ = group_.failures(); }));
   }
 
  private:
-  const scope_group& of_;
-  std::vector<std::exception_ptr>* to_;
+  const scope_group& group_;
+  std::vector<std::exception_ptr>* failures_;
 };
 
 template <class Scope, class Body>

@@ -372,8 +372,8 @@ class being_cancelled {
   being_cancelled() noexcept {}
   bool await_ready() const noexcept { return false; }
   template <std::derived_from<tasks::promise_base> Promise>
-  bool await_suspend(std::coroutine_handle<Promise> who) noexcept {
-    cancelled_ = who.promise().call->cancelled;
+  bool await_suspend(std::coroutine_handle<Promise> waiting) noexcept {
+    cancelled_ = waiting.promise().call->cancelled;
     return false;
   }
   bool await_resume() const noexcept { return cancelled_; }

@@ -111,7 +111,8 @@ edge_count& thread_counts::of_edge(const cell_type* from, const cell_type& to,
   TROUPE_INVARIANT(worker_ == base::worker_number, "C2");
   // order: relaxed  the thread's own
   edge_count* edge = edges_.load(std::memory_order_relaxed);
-  while (edge != nullptr && (edge->method != method || edge->from != from || edge->to != &to))
+  while (edge != nullptr &&
+         (edge->method != method || edge->sender != from || edge->receiver != &to))
     edge = edge->next;
   if (edge == nullptr) edge = push(edges_, from, &to, method);
   return edge == nullptr ? lost_edge : *edge;

@@ -89,11 +89,10 @@ void count_span(const char* name, std::uint64_t ticks) noexcept;
 
 // Messages from one class, or from outside of all actors (null), to a handler of another.
 struct edge_count {
-  constexpr edge_count(const cell_type* sender, const cell_type* receiver,
-                       message::handler which) noexcept
-      : from(sender), to(receiver), method(which) {}
-  const cell_type* const from;
-  const cell_type* const to;
+  constexpr edge_count(const cell_type* from, const cell_type* to, message::handler which) noexcept
+      : sender(from), receiver(to), method(which) {}
+  const cell_type* const sender;
+  const cell_type* const receiver;
   const message::handler method;
   observe::counter messages;  // an estimate: the sum of the samples' weights
   edge_count* next = nullptr;

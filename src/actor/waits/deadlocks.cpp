@@ -421,8 +421,8 @@ void deadlock_search::on_time(timer& base) noexcept {
 // Searches, and arms the timer again if a cycle was found or if the search may have missed
 // something. Until here the timer counts as armed.
 void deadlock_search::make_round() noexcept {
-  const actor_system::gate_guard here(system_);
-  if (!here.let_in()) return;
+  const actor_system::gate_guard entry(system_);
+  if (!entry.let_in()) return;
   rounds_.fetch_add(1, std::memory_order_relaxed);  // order: relaxed  a statistic
   bool ordered = false, was_asked_for = false;
   {

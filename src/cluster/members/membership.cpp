@@ -45,8 +45,8 @@ void membership::change(std::vector<member_row> now) {
     watchers = watchers_;
     for (const member_event& event : events) {
       if (event.joined) continue;
-      const bool has_left = leaving_.erase(event.who.id) != 0;
-      if (auto end = ends_.extract(event.who.id))
+      const bool has_left = leaving_.erase(event.node.id) != 0;
+      if (auto end = ends_.extract(event.node.id))
         (has_left ? left : ended).push_back(std::move(end.mapped()));
     }
   }

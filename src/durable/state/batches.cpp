@@ -107,7 +107,7 @@ void batches::keep_state(activation& actor, bytes state, std::vector<bytes> even
   if (!evented) actor.last = std::move(state);
   actor.changed_with = into.data.number;
   if (actor.state_with == into.data.number) {
-    TROUPE_INVARIANT(into.data.states[actor.place_in_batch].of == name, "B4");
+    TROUPE_INVARIANT(into.data.states[actor.place_in_batch].actor == name, "B4");
     into.data.states[actor.place_in_batch].state = std::move(now);
     return;
   }
@@ -142,7 +142,7 @@ void batches::keep_reminders(turn_state& done) {
   for (stored_reminder& reminder : done.reminders) {
     // A handler may have removed one of that name before it set this one.
     std::erase_if(into.removed_reminders, [&reminder](const batch::reminder_name& removed) {
-      return removed.of == reminder.to && removed.name == reminder.name;
+      return removed.actor == reminder.to && removed.name == reminder.name;
     });
     into.reminders.push_back(std::move(reminder));
   }

@@ -94,7 +94,7 @@ bool reminders::send(const stored_reminder& reminder) {
 }
 
 void reminders::stored(const batch::fired_reminder& reminder) {
-  firing done{reminder_name_of(reminder.of, reminder.name), reminder.due};
+  firing done{reminder_name_of(reminder.actor, reminder.name), reminder.due};
   reading_ == reading::none ? void(firing_.erase(done))
                             : fired_meanwhile_.push_back(std::move(done));
   // Each reading that has found the row since it was due has left it alone.

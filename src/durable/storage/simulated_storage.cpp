@@ -55,9 +55,9 @@ void simulated_database::tables::apply(const batch& all) {
     if (at != inbox.end()) at->second.failures = failed.failures;
   }
   for (const std::uint64_t order : all.handled) inbox.erase(order);
-  for (const batch::changed_state& changed : all.states) states[changed.of] = changed.state;
+  for (const batch::changed_state& changed : all.states) states[changed.actor] = changed.state;
   for (const batch::appended_event& event : all.events)
-    events[event.of][event.number] = event.value;
+    events[event.actor][event.number] = event.value;
   for (const stored_answer& answer : all.answers) answers[answer.id] = answer;
   for (const message_id& ended : all.ended)
     std::erase_if(answers, [&](const auto& entry) { return entry.second.asker == ended; });
@@ -69,9 +69,9 @@ void simulated_database::tables::apply(const batch& all) {
   for (const stored_reminder& reminder : all.reminders)
     reminders[{reminder.to, reminder.name}] = reminder;
   for (const batch::reminder_name& removed : all.removed_reminders)
-    reminders.erase({removed.of, removed.name});
+    reminders.erase({removed.actor, removed.name});
   for (const batch::fired_reminder& fired : all.fired_reminders) {
-    const auto at = reminders.find({fired.of, fired.name});
+    const auto at = reminders.find({fired.actor, fired.name});
     if (at == reminders.end() || at->second.due != fired.due) continue;
     if (fired.next) {
       at->second.due = *fired.next;

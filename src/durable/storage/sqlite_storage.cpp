@@ -100,8 +100,8 @@ void write_states(session& in, const batch& all) {
   if (!all.states.empty()) {
     statement writes(in, "INSERT OR REPLACE INTO durable_state VALUES (?,?,?,?,?,?)");
     for (const batch::changed_state& changed : all.states) {
-      writes.bind_text(1, changed.of.kind);
-      writes.bind_text(2, changed.of.key);
+      writes.bind_text(1, changed.actor.kind);
+      writes.bind_text(2, changed.actor.key);
       writes.bind_integer(3, changed.state.schema);
       writes.bind_integer(4, as_integer(changed.state.fingerprint));
       writes.bind_integer(5, as_integer(changed.state.number));
@@ -112,8 +112,8 @@ void write_states(session& in, const batch& all) {
   if (!all.events.empty()) {
     statement adds(in, "INSERT INTO durable_events VALUES (?,?,?,?)");
     for (const batch::appended_event& event : all.events) {
-      adds.bind_text(1, event.of.kind);
-      adds.bind_text(2, event.of.key);
+      adds.bind_text(1, event.actor.kind);
+      adds.bind_text(2, event.actor.key);
       adds.bind_integer(3, as_integer(event.number));
       adds.bind_bytes(4, event.value);
       adds.run();
@@ -209,8 +209,8 @@ void write_reminders(session& in, const batch& all, rows_for whom) {
   }
   for (const batch::reminder_name& removed : all.removed_reminders) {
     statement removes(in, "DELETE FROM durable_reminders WHERE kind = ? AND key = ? AND name = ?");
-    removes.bind_text(1, removed.of.kind);
-    removes.bind_text(2, removed.of.key);
+    removes.bind_text(1, removed.actor.kind);
+    removes.bind_text(2, removed.actor.key);
     removes.bind_text(3, removed.name);
     removes.run();
   }
@@ -219,8 +219,8 @@ void write_reminders(session& in, const batch& all, rows_for whom) {
                                      "key = $2 AND name = $3 AND due = $4"
                                    : "DELETE FROM durable_reminders WHERE kind = $1 AND key = $2 "
                                      "AND name = $3 AND due = $4");
-    moves.bind_text(1, fired.of.kind);
-    moves.bind_text(2, fired.of.key);
+    moves.bind_text(1, fired.actor.kind);
+    moves.bind_text(2, fired.actor.key);
     moves.bind_text(3, fired.name);
     moves.bind_integer(4, fired.due.time_since_epoch().count());
     if (fired.next) moves.bind_integer(5, fired.next->time_since_epoch().count());

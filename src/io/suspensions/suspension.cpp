@@ -61,15 +61,15 @@ void operation_suspension::end_read_ahead() const noexcept {
   if (at->generation == generation_) at->reads_ahead = false;  // else the slot is another stream's
 }
 
-void end_wait(operation_suspension* one) noexcept {
-  one->end_read_ahead();
-  std::destroy_at(one);
-  memory::deallocate(one, sizeof(operation_suspension));
+void end_wait(operation_suspension* wait) noexcept {
+  wait->end_read_ahead();
+  std::destroy_at(wait);
+  memory::deallocate(wait, sizeof(operation_suspension));
 }
-void end_wait(limited_suspension* one) noexcept {
-  one->end_read_ahead();
-  std::destroy_at(one);
-  memory::deallocate(one, sizeof(limited_suspension));
+void end_wait(limited_suspension* wait) noexcept {
+  wait->end_read_ahead();
+  std::destroy_at(wait);
+  memory::deallocate(wait, sizeof(limited_suspension));
 }
 
 std::int32_t write_at_once(tasks::coroutine& awaiting, const descriptor& descriptor,

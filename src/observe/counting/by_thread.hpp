@@ -22,7 +22,7 @@ template <class T>
 class by_thread {
  public:
   // order: relaxed  only unequal
-  by_thread() noexcept : number_(made.fetch_add(1, std::memory_order_relaxed) + 1) {}
+  by_thread() noexcept : number_(objects_made.fetch_add(1, std::memory_order_relaxed) + 1) {}
   by_thread(const by_thread&) = delete;
   by_thread& operator=(const by_thread&) = delete;
 
@@ -35,7 +35,7 @@ class by_thread {
   template <class Look>
   void for_each_thread(Look look) const {
     std::lock_guard lock(mutex_);
-    for (const auto& one : threads_) look(*one.own);
+    for (const auto& entry : threads_) look(*entry.own);
   }
 
  private:
@@ -45,7 +45,7 @@ class by_thread {
     T* own = nullptr;
   };
   static constinit thread_local last_used of_thread [[gnu::tls_model("initial-exec")]];
-  static constinit inline std::atomic<std::uint64_t> made{0};
+  static constinit inline std::atomic<std::uint64_t> objects_made{0};
   struct one_thread {
     std::thread::id thread;
     unsigned worker;
@@ -58,8 +58,8 @@ class by_thread {
     const std::thread::id self = std::this_thread::get_id();
     std::lock_guard lock(mutex_);
     T* own = nullptr;
-    for (const one_thread& one : threads_) {
-      if (one.thread == self && one.worker == base::worker_number) own = one.own.get();
+    for (const one_thread& entry : threads_) {
+      if (entry.thread == self && entry.worker == base::worker_number) own = entry.own.get();
     }
     try {
       if (own == nullptr) {

@@ -49,7 +49,7 @@ class instrument {
   const declaration& is() const noexcept { return is_; }
 
   template <class Series>
-  Series& of(std::vector<std::string> values) {
+  Series& series_of(std::vector<std::string> values) {
     std::lock_guard held(mutex_);
     auto found = series_.find(values);
     // Besides that of calls without labels, which each instrument has.
@@ -232,32 +232,37 @@ void collect_instruments(number_tables& tables) {
 using observe::number_kind;
 
 counter::counter(std::string name, std::string help, instrument_options chosen)
-    : of_(observe::make(std::move(name), std::move(help), number_kind::counter, std::move(chosen))),
-      own_(&of_->of<observe::counter_series>({})) {}
+    : instrument_(
+          observe::make(std::move(name), std::move(help), number_kind::counter, std::move(chosen))),
+      own_(&instrument_->series_of<observe::counter_series>({})) {}
 counter::series counter::with(std::initializer_list<std::string_view> values) {
-  return series(&of_->of<observe::counter_series>(observe::values_of(*of_, values)));
+  return series(
+      &instrument_->series_of<observe::counter_series>(observe::values_of(*instrument_, values)));
 }
-void counter::series::add(std::uint64_t n) noexcept { of_->add(n); }
-std::uint64_t counter::series::value() const noexcept { return of_->get(); }
+void counter::series::add(std::uint64_t n) noexcept { values_->add(n); }
+std::uint64_t counter::series::value() const noexcept { return values_->get(); }
 
 gauge::gauge(std::string name, std::string help, instrument_options chosen)
-    : of_(observe::make(std::move(name), std::move(help), number_kind::gauge, std::move(chosen))),
-      own_(&of_->of<observe::gauge_series>({})) {}
+    : instrument_(
+          observe::make(std::move(name), std::move(help), number_kind::gauge, std::move(chosen))),
+      own_(&instrument_->series_of<observe::gauge_series>({})) {}
 gauge::series gauge::with(std::initializer_list<std::string_view> values) {
-  return series(&of_->of<observe::gauge_series>(observe::values_of(*of_, values)));
+  return series(
+      &instrument_->series_of<observe::gauge_series>(observe::values_of(*instrument_, values)));
 }
-void gauge::series::set(double value) noexcept { of_->set(value); }
-void gauge::series::add(double more) noexcept { of_->add(more); }
-double gauge::series::value() const noexcept { return of_->get(); }
+void gauge::series::set(double value) noexcept { values_->set(value); }
+void gauge::series::add(double more) noexcept { values_->add(more); }
+double gauge::series::value() const noexcept { return values_->get(); }
 
 histogram::histogram(std::string name, std::string help, instrument_options chosen)
-    : of_(observe::make(std::move(name), std::move(help), number_kind::histogram,
-                        std::move(chosen))),
-      own_(&of_->of<observe::histogram_series>({})) {}
+    : instrument_(observe::make(std::move(name), std::move(help), number_kind::histogram,
+                                std::move(chosen))),
+      own_(&instrument_->series_of<observe::histogram_series>({})) {}
 histogram::series histogram::with(std::initializer_list<std::string_view> values) {
-  return series(&of_->of<observe::histogram_series>(observe::values_of(*of_, values)));
+  return series(
+      &instrument_->series_of<observe::histogram_series>(observe::values_of(*instrument_, values)));
 }
-void histogram::series::record(double value) noexcept { of_->add(value); }
-std::uint64_t histogram::series::count() const { return of_->get().count(); }
+void histogram::series::record(double value) noexcept { values_->add(value); }
+std::uint64_t histogram::series::count() const { return values_->get().count(); }
 
 }  // namespace troupe

@@ -57,11 +57,11 @@ number_group::number_group(std::string_view prefix,
 
 const number_group* number_group::first() noexcept { return groups; }
 
-std::string number_group::metric(const number& one) const {
+std::string number_group::metric(const number& described) const {
   std::string name(prefix_);
   name += '_';
-  name += one.name;
-  if (one.kind == number_kind::counter) name += "_total";
+  name += described.name;
+  if (described.kind == number_kind::counter) name += "_total";
   return name;
 }
 

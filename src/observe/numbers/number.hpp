@@ -102,15 +102,15 @@ constexpr number_of<Of> declare(std::string_view name, number_kind kind, number_
            }}};
 }
 template <class Values>
-constexpr number_of<Values> shows(trouble of, number_of<Values> one) {
-  one.shows = of;
-  return one;
+constexpr number_of<Values> shows(trouble shown, number_of<Values> declared) {
+  declared.shows = shown;
+  return declared;
 }
 // The same with another name in the summary.
 template <class Values>
-constexpr number_of<Values> in_summary(std::string_view member, number_of<Values> one) {
-  one.member = member;
-  return one;
+constexpr number_of<Values> in_summary(std::string_view member, number_of<Values> declared) {
+  declared.member = member;
+  return declared;
 }
 // A sum that never falls.
 template <auto Member>
@@ -144,12 +144,12 @@ class number_group {
   std::span<const std::string_view> labels() const noexcept { return {labels_.data(), labelled_}; }
   std::span<const number> numbers() const noexcept { return {numbers_.data(), size_}; }
   // The name for Prometheus: "troupe_cluster_sent_messages_total".
-  std::string metric(const number& one) const;
+  std::string metric(const number& described) const;
 
   // In no order.
   template <class Look>
   static void for_each(Look look) {
-    for (const number_group* one = first(); one != nullptr; one = one->next_) look(*one);
+    for (const number_group* group = first(); group != nullptr; group = group->next_) look(*group);
   }
 
  protected:

@@ -26,7 +26,7 @@ class number_source {
 
  private:
   friend void collect_sources(row_sink& to);
-  const number_group& of_;
+  const number_group& group_;
   std::string name_;
   const reader read_;
   const same_name taken_;

@@ -31,7 +31,7 @@ class sharded_counter {
   std::uint64_t get() const noexcept {
     std::uint64_t sum = 0;
     // order: relaxed  as above
-    for (const shard& one : shards_) sum += one.value.load(std::memory_order_relaxed);
+    for (const shard& counted : shards_) sum += counted.value.load(std::memory_order_relaxed);
     return sum;
   }
 

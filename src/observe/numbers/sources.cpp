@@ -22,19 +22,20 @@ struct source_list {
 
 }  // namespace
 
-number_source::number_source(const number_group& of, std::string name, reader read, same_name taken)
-    : of_(of), name_(name), read_(std::move(read)), taken_(taken) {
+number_source::number_source(const number_group& group, std::string name, reader read,
+                             same_name taken)
+    : group_(group), name_(name), read_(std::move(read)), taken_(taken) {
   source_list& known = source_list::get();
   std::lock_guard held(known.mutex);
   const auto find = [&](const std::string& wanted) -> number_source* {
     const auto found = std::ranges::find_if(known.all, [&](const number_source* other) {
-      return &other->of_ == &of && other->name_ == wanted;
+      return &other->group_ == &group && other->name_ == wanted;
     });
     return found == known.all.end() ? nullptr : *found;
   };
   number_source* const before = find(name);
   if (before != nullptr && taken == same_name::refuse && before->taken_ == same_name::refuse)
-    throw usage_error("troupe: \"" + name + "\" has numbers of " + std::string(of.prefix()) +
+    throw usage_error("troupe: \"" + name + "\" has numbers of " + std::string(group.prefix()) +
                       " already: choose another name");
   std::string free = before == nullptr ? "" : name;
   for (int number = 2; !free.empty() && find(free) != nullptr; ++number)

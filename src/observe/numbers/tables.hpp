@@ -39,7 +39,7 @@ class row_sink {
  public:
   virtual ~row_sink() = default;
   // `labels` are the values of the group's labels.
-  virtual void take(const number_group& of, std::vector<std::string> labels,
+  virtual void take(const number_group& group, std::vector<std::string> labels,
                     const void* values) = 0;
 
   template <class Values>
@@ -51,8 +51,9 @@ class row_sink {
 class number_tables final : public row_sink {
  public:
   // A table without rows, unless there is one already.
-  number_rows& table(const number_group& of);
-  void take(const number_group& of, std::vector<std::string> labels, const void* values) override;
+  number_rows& table(const number_group& group);
+  void take(const number_group& group, std::vector<std::string> labels,
+            const void* values) override;
   void add_table(number_rows made) { all_.push_back(std::move(made)); }
   const std::vector<number_rows>& all() const noexcept { return all_; }
 

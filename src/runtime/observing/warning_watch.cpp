@@ -215,7 +215,7 @@ std::uint64_t count_from_outside(const actor::message_counts* counts) {
   if (counts == nullptr) return sum;
   counts->for_each_thread([&](const actor::thread_counts& thread) {
     thread.for_each_edge([&](const actor::edge_count& edge) {
-      if (edge.from == nullptr) sum += edge.messages.get();
+      if (edge.sender == nullptr) sum += edge.messages.get();
     });
   });
   return sum;

@@ -52,7 +52,7 @@ std::uint64_t exploring_source::decide(const choice_point& at) {
       // of the turn and not of a stream: a turn that is new changes no others
       return mixed(at.name ^ running_.run, execution_->plan.seed) % at.bound;
     case choice_kind::delay:
-      return is_held(*at.of) ? at.bound - 1 : seeded_.decide(at);
+      return is_held(*at.connection) ? at.bound - 1 : seeded_.decide(at);
     default:
       return seeded_.decide(at);
   }
@@ -163,7 +163,7 @@ void exploring_source::arrive(known& runnable) {
 }
 
 void exploring_source::make_hold(const hold& hold_made) {
-  execution_->made.push_back(hold_made);
+  execution_->new_holds.push_back(hold_made);
   holds_of_[hold_made.held.name()].push_back(holds_.size());
   holds_.push_back(hold_made);
   if (execution_->on_seen) execution_->on_seen("made " + text_of(hold_made));

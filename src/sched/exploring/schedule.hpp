@@ -143,8 +143,8 @@ struct execution {
   std::string program;                               // its build id, if another process ran it
   std::uint64_t hash = 14'695'981'039'346'656'037u;  // of the names of all turns
   std::vector<std::uint64_t> hashes;                 // each 1,000 turns
-  std::vector<hold> made;  // of held_arrivals, held_returns, held_connections and faults
-  std::vector<char> met;   // of plan.holds
+  std::vector<hold> new_holds;  // of held_arrivals, held_returns, held_connections and faults
+  std::vector<char> met;        // of plan.holds
   // Of the arrivals, and of the returns, those that were not alone when they ran.
   std::vector<std::uint64_t> contested, contested_returns;
   std::vector<turn_seen> seen;  // if it records

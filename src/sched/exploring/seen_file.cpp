@@ -48,7 +48,7 @@ void read_line(const std::string& line, execution& seen) {
     if (end != std::string::npos)
       seen.orders.emplace(line.substr(begin, end - begin), line.substr(end + 1));
   } else if (what == "made") {
-    seen.made.push_back(parse_hold(line.substr(what.size() + 1)));
+    seen.new_holds.push_back(parse_hold(line.substr(what.size() + 1)));
   }
 }
 

@@ -52,7 +52,7 @@ std::uint64_t seeded_source::decide(const choice_point& at) {
     case choice_kind::outcome:
       break;
   }
-  const std::uint64_t upper = at.of->random(), lower = at.of->random();
+  const std::uint64_t upper = at.connection->random(), lower = at.connection->random();
   return share_of(at.bound, upper << 33 | lower << 2);
 }
 

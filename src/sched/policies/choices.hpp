@@ -92,7 +92,7 @@ struct choice_point {
   choice_kind kind;
   std::uint64_t bound;                       // the answer is below it
   choice_name name = program_name;           // of the runnable whose turn it is
-  connection_choices* of = nullptr;          // for delay and outcome
+  connection_choices* connection = nullptr;  // for delay and outcome
   const choice_candidates* among = nullptr;  // for next
 };
 

@@ -63,8 +63,8 @@ class counter {
 
    private:
     friend class counter;
-    explicit series(observe::counter_series* of) noexcept : of_(of) {}
-    observe::counter_series* of_;
+    explicit series(observe::counter_series* values) noexcept : values_(values) {}
+    observe::counter_series* values_;
   };
 
   // The metric has "_total" behind the name. `help` is one sentence.
@@ -80,7 +80,7 @@ class counter {
   series with(std::initializer_list<std::string_view> values);
 
  private:
-  std::shared_ptr<observe::instrument> of_;
+  std::shared_ptr<observe::instrument> instrument_;
   series own_;  // of the calls without labels
 };
 
@@ -101,8 +101,8 @@ class gauge {
 
    private:
     friend class gauge;
-    explicit series(observe::gauge_series* of) noexcept : of_(of) {}
-    observe::gauge_series* of_;
+    explicit series(observe::gauge_series* values) noexcept : values_(values) {}
+    observe::gauge_series* values_;
   };
 
   gauge(std::string name, std::string help)
@@ -115,7 +115,7 @@ class gauge {
   series with(std::initializer_list<std::string_view> values);
 
  private:
-  std::shared_ptr<observe::instrument> of_;
+  std::shared_ptr<observe::instrument> instrument_;
   series own_;
 };
 
@@ -136,8 +136,8 @@ class histogram {
 
    private:
     friend class histogram;
-    explicit series(observe::histogram_series* of) noexcept : of_(of) {}
-    observe::histogram_series* of_;
+    explicit series(observe::histogram_series* values) noexcept : values_(values) {}
+    observe::histogram_series* values_;
   };
 
   histogram(std::string name, std::string help)
@@ -150,7 +150,7 @@ class histogram {
   series with(std::initializer_list<std::string_view> values);
 
  private:
-  std::shared_ptr<observe::instrument> of_;
+  std::shared_ptr<observe::instrument> instrument_;
   series own_;
 };
 

@@ -121,14 +121,14 @@ task<> event_writer::send(event_message event) {
   if (event.retry_ms > 0) text += "retry: " + std::to_string(event.retry_ms) + "\n";
   add_lines(text, "data: ", event.data);
   text += "\n";
-  co_await to_.write(text);
+  co_await body_.write(text);
 }
 
 task<> event_writer::comment(std::string text) {
   std::string lines;
   add_lines(lines, ": ", text);
   lines += "\n";
-  co_await to_.write(lines);
+  co_await body_.write(lines);
 }
 
 }  // namespace troupe::http

@@ -58,8 +58,9 @@ all_sums sum_up(const actor::message_counts& counts, const thread_times& times) 
       counted.waited.add_to(sum.waited);
     });
     of_thread.for_each_edge([&](const actor::edge_count& counted) {
-      const std::string_view from = counted.from == nullptr ? "outside" : counted.from->name;
-      all.edges[{{from, counted.to->name}, name_of(counted.method)}] += counted.messages.get();
+      const std::string_view from = counted.sender == nullptr ? "outside" : counted.sender->name;
+      all.edges[{{from, counted.receiver->name}, name_of(counted.method)}] +=
+          counted.messages.get();
     });
   });
   for (const auto& [name, spent] : times.parts()) {

@@ -204,8 +204,8 @@ void count_watch::add_livelock(std::int64_t now_ns, std::uint64_t per_second, bo
   if (system_.counts != nullptr) {
     system_.counts->for_each_thread([&](const actor::thread_counts& counts) {
       counts.for_each_edge([&](const actor::edge_count& count_of) {
-        if (count_of.from != nullptr)
-          edges[{count_of.from->name, count_of.to->name}] += count_of.messages.get();
+        if (count_of.sender != nullptr)
+          edges[{count_of.sender->name, count_of.receiver->name}] += count_of.messages.get();
       });
     });
   }

@@ -58,11 +58,12 @@ void wait_cycles::leave(std::size_t at) {
 }
 
 std::size_t wait_cycles::cycle_of(std::uint64_t asker, std::uint64_t asked) const {
-  const auto from = places_.find(asker), to = places_.find(asked);
-  if (from == places_.end() || to == places_.end()) return none;
-  const node& asker_node = nodes_[from->second];
-  if (asker_node.set != nodes_[to->second].set) return none;
-  const bool is_cycle = sizes_[asker_node.set] > 1 || (from == to && asker_node.asks_itself);
+  const auto asker_place = places_.find(asker), asked_place = places_.find(asked);
+  if (asker_place == places_.end() || asked_place == places_.end()) return none;
+  const node& asker_node = nodes_[asker_place->second];
+  if (asker_node.set != nodes_[asked_place->second].set) return none;
+  const bool is_cycle =
+      sizes_[asker_node.set] > 1 || (asker_place == asked_place && asker_node.asks_itself);
   return is_cycle ? asker_node.set : none;
 }
 

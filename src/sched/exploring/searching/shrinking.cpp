@@ -207,14 +207,14 @@ shrunk shrink(const schedule& failing, const outcome& failed, const runner& run)
   reduction by(failing, failed.failure, run);
   if (failing.by == strategy::holds) {
     std::vector<hold> holds = failing.holds;
-    holds.insert(holds.end(), failed.seen->made.begin(), failed.seen->made.end());
+    holds.insert(holds.end(), failed.seen->new_holds.begin(), failed.seen->new_holds.end());
     by.fails(holds);
   } else {
     ++by.runs;
     const outcome again = run(failing, true);
     if (again.failure.empty()) return {failing, failed, false, by.runs};
     std::vector<hold> all = holds_of(*again.seen);
-    all.insert(all.end(), again.seen->made.begin(), again.seen->made.end());
+    all.insert(all.end(), again.seen->new_holds.begin(), again.seen->new_holds.end());
     if (!by.fails({}) && !by.by_few(*again.seen, all)) by.fails(all);
   }
   if (!by.best) return {failing, failed, false, by.runs};
