@@ -21,7 +21,7 @@
 #include "actor/lifetime/optional_state.hpp"
 #include "actor/mailbox/guards.hpp"
 #include "actor/waits/deadlocks.hpp"
-#include "actor/waits/waiting.hpp"
+#include "actor/waits/waiting_lists.hpp"
 #include "memory/slot_space.hpp"
 #include "sched/executor.hpp"
 #include "sched/stealing/worker.hpp"

@@ -7,7 +7,7 @@
 #include <utility>
 
 #include "observe_page/access.hpp"
-#include "observe_page/answers.hpp"
+#include "observe_page/answer_cache.hpp"
 #include "observe_page/routes.hpp"
 #include "runtime/observing/observer.hpp"
 #include "troupe/http/request.hpp"
@@ -58,7 +58,7 @@ void add_observe_page(http::router& routes, const observe_page_options& options)
   check(options);
   const auto readers = std::make_shared<observe_page::access>(options.token, options.hosts);
   const auto refuses = [readers](const http::request& asked) { return readers->refuse(asked); };
-  const observe_page::shown_program here{std::make_shared<observe_page::answers>(&ask_here),
+  const observe_page::shown_program here{std::make_shared<observe_page::answer_cache>(&ask_here),
                                          &socket_here};
   observe_page::add_routes(routes, options.folder, "/metrics", here, refuses);
   routes.note_page(options.folder);

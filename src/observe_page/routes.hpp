@@ -7,7 +7,7 @@
 #include <optional>
 #include <string>
 
-#include "observe_page/answers.hpp"
+#include "observe_page/answer_cache.hpp"
 #include "observe_page/refusal.hpp"
 #include "troupe/http/request.hpp"
 #include "troupe/http/response.hpp"
@@ -20,14 +20,14 @@ using guard = std::function<std::optional<http::response>(const http::request&)>
 
 // The program whose page it is.
 struct shown_program {
-  std::shared_ptr<answers> of;
+  std::shared_ptr<answer_cache> answers;
   // The path of its socket, for what takes long. Throws no_answer if there is none.
   std::function<std::string()> socket;
 };
 
 // Adds the page at `folder`, which ends with '/', and below it what the page asks for; and metrics
 // at `metrics`.
-void add_routes(http::router& to, const std::string& folder, const std::string& metrics,
+void add_routes(http::router& routes, const std::string& folder, const std::string& metrics,
                 const shown_program& program, const guard& refuses);
 
 }  // namespace troupe::observe_page

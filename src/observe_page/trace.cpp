@@ -7,7 +7,7 @@
 #include <string_view>
 #include <utility>
 
-#include "observe_page/answers.hpp"
+#include "observe_page/answer_cache.hpp"
 #include "observe_page/refusal.hpp"
 #include "troupe/http/writer.hpp"
 #include "troupe/io/error.hpp"
@@ -28,16 +28,16 @@ std::optional<int> read_seconds(std::string_view text) {
 using piece = std::array<char, 65536>;
 
 // The answer is one line, and the socket says nothing after it.
-task<> pass_on(http::body_writer& to, std::shared_ptr<unix_stream> from, std::string begin) {
+task<> pass_on(http::body_writer& writer, std::shared_ptr<unix_stream> from, std::string begin) {
   bool is_whole = begin.ends_with('\n');
-  co_await to.write(begin);
+  co_await writer.write(begin);
   const auto bytes = std::make_unique<piece>();
   while (!is_whole) {
     const std::size_t count = co_await from->read(std::span<char>(*bytes));
     const std::string_view more(bytes->data(), count);
     if (count == 0) throw no_answer("the program has ended while it sent its trace");
     is_whole = more.ends_with('\n');
-    co_await to.write(more);
+    co_await writer.write(more);
   }
 }
 
@@ -51,11 +51,12 @@ task<http::response> ask(std::string path, int seconds, std::stop_token gone) {
     auto refused = refusal(503, begin.empty() ? "the program has ended\n" : std::move(begin));
     co_return std::move(refused);
   }
-  auto made = http::response::stream(
-      "application/json",
-      [from, begin = std::move(begin)](http::body_writer& to) { return pass_on(to, from, begin); });
-  made.field("Content-Disposition", "attachment; filename=\"trace.json\"");
-  co_return std::move(made);
+  auto answer = http::response::stream("application/json",
+                                       [from, begin = std::move(begin)](http::body_writer& writer) {
+                                         return pass_on(writer, from, begin);
+                                       });
+  answer.field("Content-Disposition", "attachment; filename=\"trace.json\"");
+  co_return std::move(answer);
 }
 
 }  // namespace
@@ -63,20 +64,20 @@ task<http::response> ask(std::string path, int seconds, std::stop_token gone) {
 task<http::response> trace(std::function<std::string()> socket, std::string seconds,
                            std::stop_token gone) {
   const std::optional<int> time = read_seconds(seconds);
-  std::optional<http::response> made;
+  std::optional<http::response> answer;
   if (!time) {
-    made =
+    answer =
         refusal(400, "seconds is a number from 1 to " + std::to_string(trace_seconds_max) + "\n");
-    co_return std::move(*made);
+    co_return std::move(*answer);
   }
   try {
-    made = co_await ask(socket(), *time, std::move(gone));
+    answer = co_await ask(socket(), *time, std::move(gone));
   } catch (const no_answer& failed) {
-    made = refusal(503, failed.what());
+    answer = refusal(503, failed.what());
   } catch (const io_error& failed) {
-    made = refusal(503, std::string(failed.what()) + "\n");
+    answer = refusal(503, std::string(failed.what()) + "\n");
   }
-  co_return std::move(*made);
+  co_return std::move(*answer);
 }
 
 }  // namespace troupe::observe_page

@@ -13,7 +13,7 @@ namespace troupe::observe_page {
 inline constexpr int trace_seconds_max = 60;
 
 // Asks for a trace at the program's socket, and passes it on as it comes: it may be large. `gone`
-// is requested when the reader has gone; then the trace is given up.
+// is requested when the reader has disconnected; then the trace is given up.
 task<http::response> trace(std::function<std::string()> socket, std::string seconds,
                            std::stop_token gone);
 

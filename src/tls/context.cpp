@@ -10,8 +10,8 @@
 #include <new>
 
 #include "base/text/zero_byte.hpp"
-#include "tls/connection.hpp"
 #include "tls/context_state.hpp"
+#include "tls/tls_connection.hpp"
 #include "troupe/base/error.hpp"
 
 namespace troupe {

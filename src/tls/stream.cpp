@@ -2,7 +2,7 @@
 
 #include "io/suspensions/at_once.hpp"
 #include "tls/certificate.hpp"
-#include "tls/connection.hpp"
+#include "tls/tls_connection.hpp"
 #include "troupe/base/error.hpp"
 #include "troupe/io/error.hpp"
 #include "troupe/task/timer.hpp"

@@ -6,7 +6,7 @@
 #include <string_view>
 #include <utility>
 
-#include "tls/connection.hpp"
+#include "tls/tls_connection.hpp"
 #include "troupe/tls/stream.hpp"
 
 namespace troupe::tls {

@@ -5,7 +5,7 @@
 #include <memory>
 #include <span>
 
-#include "http/h2/framing/session.hpp"
+#include "http/h2/framing/server_session.hpp"
 
 namespace troupe::test {
 namespace {
@@ -13,7 +13,7 @@ namespace {
 using namespace http::h2;
 
 // Writes down what the session reports, and answers each request with three bytes.
-class listener final : public session_events {
+class listener final : public server_session_events {
  public:
   bool on_request(std::int32_t stream, head_block&& head, bool ends) override {
     said_ += "\nrequest " + std::to_string(stream) + (ends ? " " : " + ") +
@@ -60,12 +60,12 @@ class listener final : public session_events {
 };
 
 std::string report_of(std::string_view bytes, std::size_t piece) {
-  session::rules by{http::http2_limits(), {1024, 10, 100}};
+  server_session::rules by{http::http2_limits(), {1024, 10, 100}};
   by.limits.streams = listener::streams_most;
   by.limits.pings = by.limits.settings = by.limits.resets = by.limits.window_updates = 20;
   listener told;
   const std::size_t given = bytes.size();
-  const std::unique_ptr<session> one = session::make(by);
+  const std::unique_ptr<server_session> one = server_session::make(by);
   if (one == nullptr) return "";
   one->tell(told);
   one->receive("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n", 1);
@@ -105,7 +105,7 @@ std::string_view until_goaway(std::string_view bytes) {
 }  // namespace
 
 std::string frames_difference(std::string_view input) {
-  if (input.empty() || !session::is_available()) return "";
+  if (input.empty() || !server_session::is_available()) return "";
   const std::size_t piece = static_cast<unsigned char>(input.front()) % 32 + std::size_t{1};
   input = until_goaway(input.substr(1));
   const std::string at_once = report_of(input, input.size() + 1),

@@ -448,11 +448,13 @@ class Checks(unittest.TestCase):
     def test_phrases_are_counted_in_comments_and_error_texts_and_members_in_code(self):
         self.write("src/a/a.cpp", 'auto x = "// what";  // that\n// of it, what()\nint what = of_->in.made;\n'
                                   'throw error("troupe: a: "\n"waits for what");\n')
+        self.write("src/a/b.cpp", "#include <netinet/in.h>\nmessage.to.key + reminder->to.kind;\nto.size();\n")
         self.write("include/a.hpp", "/* It goes\n   on. */ one.x; none.x; one + .5\n")
         self.write("src/a/a.test.cpp", "// what\none.x\n")
         self.assertEqual(self.counted(), {
             ("sources", "that_of"): [("src/a/a.cpp", 2)], ("errors", "what"): [("src/a/a.cpp", 5)],
             ("members", "of"): [("src/a/a.cpp", 3)], ("members", "in"): [("src/a/a.cpp", 3)],
+            ("members", "to"): [("src/a/b.cpp", 3)],
             ("headers", "phrase"): [("include/a.hpp", 2)], ("members", "one"): [("include/a.hpp", 2)]})
 
     def test_no_phrase_is_added(self):

@@ -39,7 +39,9 @@ TEXT = {
     "phrase": r"\b(?:goes?\s+on|for\s+ever|as\s+it\s+was|stands?|at\s+the\s+place|what\s+is\s+left)\b",
 }
 WORDS = ("one", "made", "of", "to", "who", "in", "its", "here")
-MEMBERS = {word: rf"\b{word}_?(?:\.|->)(?=\w)" for word in WORDS}
+# Two that stay: the system's header `netinet/in.h`, and `message.to.key`, the address of a durable message or reminder.
+BEFORE, AFTER = {"in": r"(?<!netinet/)"}, {"to": r"(?!(?:kind|key)\b)"}
+MEMBERS = {word: rf"{BEFORE.get(word, '')}\b{word}_?(?:\.|->)(?=\w){AFTER.get(word, '')}" for word in WORDS}
 PATTERNS = {place: {name: re.compile(regex, re.I) for name, regex in TEXT.items()}
             for place in ("guide", "pages", "headers", "sources", "errors")}
 PATTERNS["members"] = {name: re.compile(regex) for name, regex in MEMBERS.items()}

@@ -64,8 +64,9 @@ troupe::endpoint loopback_of(const std::string& text) {
 void serve_page(int pid, const std::string& listen) {
   const troupe::endpoint at = loopback_of(listen);
   http::router routes;
-  const observe_page::shown_program shown{std::make_shared<observe_page::answers>(asker_of(pid)),
-                                          [pid] { return place_of(pid).socket; }};
+  const observe_page::shown_program shown{
+      std::make_shared<observe_page::answer_cache>(asker_of(pid)),
+      [pid] { return place_of(pid).socket; }};
   observe_page::add_routes(routes, "/", "/metrics", shown, &refuse);
   troupe::runtime_options options;
   options.workers = 1;

@@ -17,7 +17,7 @@
 #include <utility>
 #include <vector>
 
-#include "durable/core/numbers.hpp"
+#include "durable/core/store_numbers.hpp"
 #include "durable/memory/classes.hpp"
 #include "durable/memory/filling.hpp"
 #include "durable/memory/outside_calls.hpp"

@@ -7,7 +7,7 @@
 
 #include "base/invariant.hpp"
 #include "durable/core/exception_text.hpp"
-#include "durable/memory/answers.hpp"
+#include "durable/memory/answer_list.hpp"
 #include "durable/memory/nested_asks.hpp"
 
 namespace troupe::durable::parts {

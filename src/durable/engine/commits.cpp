@@ -6,7 +6,7 @@
 
 #include "base/invariant.hpp"
 #include "durable/core/exception_text.hpp"
-#include "durable/memory/answers.hpp"
+#include "durable/memory/answer_list.hpp"
 #include "durable/memory/nested_asks.hpp"
 #include "troupe/task/limits.hpp"
 #include "troupe/task/timer.hpp"

@@ -5,7 +5,7 @@
 #include <set>
 #include <utility>
 
-#include "durable/memory/answers.hpp"
+#include "durable/memory/answer_list.hpp"
 #include "durable/memory/nested_asks.hpp"
 #include "troupe/task/timer.hpp"
 

@@ -12,7 +12,7 @@
 
 #include "durable/core/engine_core.hpp"
 #include "durable/core/forgetting.hpp"
-#include "durable/memory/answers.hpp"
+#include "durable/memory/answer_list.hpp"
 #include "durable/messages/inbox_reader.hpp"
 
 namespace troupe::durable::parts {

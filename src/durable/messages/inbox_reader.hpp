@@ -6,7 +6,7 @@
 
 #include "durable/core/engine_core.hpp"
 #include "durable/core/forgetting.hpp"
-#include "durable/memory/answers.hpp"
+#include "durable/memory/answer_list.hpp"
 #include "durable/messages/intake.hpp"
 #include "durable/messages/mailboxes.hpp"
 #include "durable/messages/outgoing.hpp"

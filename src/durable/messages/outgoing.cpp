@@ -4,7 +4,7 @@
 #include <utility>
 
 #include "base/invariant.hpp"
-#include "durable/memory/answers.hpp"
+#include "durable/memory/answer_list.hpp"
 #include "durable/memory/nested_asks.hpp"
 #include "troupe/task/timer.hpp"
 

@@ -6,7 +6,7 @@
 #include <utility>
 
 #include "http/fields/field_line.hpp"
-#include "http/values/parts.hpp"
+#include "http/values/value_parts.hpp"
 #include "troupe/base/error.hpp"
 #include "troupe/http/message.hpp"
 #include "troupe/http/values/error_page.hpp"

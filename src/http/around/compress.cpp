@@ -9,7 +9,7 @@
 
 #include "http/coding/encoder.hpp"
 #include "http/routing/response_parts.hpp"
-#include "http/values/parts.hpp"
+#include "http/values/value_parts.hpp"
 #include "troupe/http/message.hpp"
 #include "troupe/http/values/accept.hpp"
 

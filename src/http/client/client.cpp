@@ -40,7 +40,7 @@ client_options checked(client_options options) {
     throw option_error(
         "troupe: http::client_options::http2: streams must be at least 1, and stream_window from "
         "1 KiB to 2^31-1");
-  if (options.http2_prior_knowledge && !h2::session::is_available())
+  if (options.http2_prior_knowledge && !h2::server_session::is_available())
     throw option_error(
         "troupe: http::client_options::http2_prior_knowledge: this library was built without "
         "nghttp2, and speaks HTTP/1.1 only: install libnghttp2-dev and build it again");

@@ -125,7 +125,7 @@ route route_to(const client_core& core, const url& peer, bool opaque) {
   result.tunnel = result.by != nullptr && (peer.secure() || opaque);
   result.name = peer.origin();
   if (result.is_absolute()) result.name = "proxy " + result.by->at.authority();
-  result.streams = core.options.http2.is_on && h2::session::is_available() &&
+  result.streams = core.options.http2.is_on && h2::server_session::is_available() &&
                    (peer.secure() || (core.options.http2_prior_knowledge && result.by == nullptr));
   result.alone = opaque;
   return result;

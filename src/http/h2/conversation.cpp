@@ -6,7 +6,7 @@
 #include <utility>
 
 #include "base/invariant.hpp"
-#include "http/server/connection.hpp"
+#include "http/server/server_connection.hpp"
 #include "troupe/base/error.hpp"
 #include "troupe/io/error.hpp"
 #include "troupe/runtime/here.hpp"
@@ -22,7 +22,7 @@ constexpr std::chrono::seconds drain_patience{1};
 using phase = connection::phase;
 using ending = connection_ending;
 
-session::rules rules_of(const server_options& options) {
+server_session::rules rules_of(const server_options& options) {
   return {options.http2, {options.head_bytes, options.fields, options.target_bytes}};
 }
 
@@ -44,11 +44,11 @@ bool is_allowed_cipher(std::string_view name) noexcept {
 }
 
 bool is_on(const server_options& options) noexcept {
-  return options.http2.is_on && session::is_available();
+  return options.http2.is_on && server_session::is_available();
 }
 
 conversation::conversation(server_state& server)
-    : server_(server), session_(session::make(rules_of(server.options))) {
+    : server_(server), session_(server_session::make(rules_of(server.options))) {
   session_->tell(*this);
   server_.http2.count(happening::connection);
 }
@@ -196,7 +196,7 @@ task<> conversation::read_on(task_scope& in) {
   }
 }
 
-// Some bytes have come.
+// Some bytes have arrived.
 task<> conversation::take(task_scope& branches, std::string_view bytes) {
   const std::int64_t now_ns = now().count();
   session_->receive(bytes, now_ns);
@@ -214,7 +214,7 @@ task<> conversation::take(task_scope& branches, std::string_view bytes) {
       TROUPE_INVARIANT(request->is_done(), "C3");
       exchanges_.erase(ready_[i]);
     } else if (request->kept_bytes() > base::account::lease_bytes) {
-      keep_to_budget();  // a hundred requests may have come at once
+      keep_to_budget();  // a hundred requests may have arrived at once
     }
     on_->past_.answered_one = true;
   }
@@ -322,7 +322,7 @@ task<> conversation::write_pending() {
       watch_time();
       note_written(co_await on_->write_wire(out_.view().substr(out_at_)));
     }
-  } catch (const error&) {  // the client has gone, or is too slow
+  } catch (const error&) {  // the client has disconnected, or is too slow
     break_off();
   }
   static_cast<void>(writes_.end());

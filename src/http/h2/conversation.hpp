@@ -2,7 +2,7 @@
 // the connection, also while that is parked; then it has no streams.
 //
 // The connection's task reads. A child of it writes what handlers leave to be written; each handler
-// that waits is a child, too. So all of this runs one at a time, without a lock.
+// that waits is also a child. All of this therefore runs one at a time, without a lock.
 // Invariants
 //   C1  at most one of the reader and the writer writes, between begin() and end() of `writes_`.
 //   C2  neither receive() nor send() of the session is called within one of its events.
@@ -25,7 +25,7 @@
 #include "http/h1/output.hpp"
 #include "http/h2/connection_stages.hpp"
 #include "http/h2/exchange.hpp"
-#include "http/h2/framing/session.hpp"
+#include "http/h2/framing/server_session.hpp"
 #include "http/server/server_state.hpp"
 #include "troupe/io/endpoint.hpp"
 #include "troupe/task/event.hpp"
@@ -49,13 +49,13 @@ bool is_allowed_cipher(std::string_view name) noexcept;
 // Whether this server speaks HTTP/2.
 bool is_on(const server_options& options) noexcept;
 
-class conversation final : private session_events {
+class conversation final : private server_session_events {
  public:
   explicit conversation(server_state& server);
   ~conversation();
 
   // Runs until the connection ends, or is idle and is to be parked: then the result is true.
-  // `begun`: bytes that have come already.
+  // `begun`: bytes that have arrived already.
   task<bool> run(connection& on, std::string begun);
 
   // Before run(): the connection ends, since its cipher is one that HTTP/2 does not allow.
@@ -63,7 +63,7 @@ class conversation final : private session_events {
 
   // ---- for exchanges ----
   server_state& server() noexcept { return server_; }
-  h2::session& session() noexcept { return *session_; }
+  server_session& session() noexcept { return *session_; }
   header_lines& lines() noexcept { return lines_; }
   void wake_writer() noexcept { to_send_.set(); }
   void exchange_done(std::int32_t stream);
@@ -78,7 +78,7 @@ class conversation final : private session_events {
   void keep_to_budget();
   // Whether the request's client has room for so much more.
   bool reserve(exchange& request, std::size_t bytes) noexcept;
-  // The connection ends when the requests that have come are answered.
+  // The connection ends when the requests that have arrived are answered.
   void end_after_this();
   endpoint peer();
   bool has_address() const noexcept;
@@ -129,10 +129,10 @@ class conversation final : private session_events {
                                write_bytes = 64 * 1024;
 
   server_state& server_;
-  std::unique_ptr<h2::session> session_;
+  std::unique_ptr<server_session> session_;
   connection* on_ = nullptr;
   std::unordered_map<std::int32_t, std::unique_ptr<exchange>> exchanges_;
-  std::vector<std::int32_t> ready_;  // requests that have come with the last bytes
+  std::vector<std::int32_t> ready_;  // requests that have arrived with the last bytes
   header_lines lines_;
   output out_;
   std::size_t out_at_ = 0;  // bytes of `out_` that were written

@@ -207,7 +207,7 @@ void exchange::count_for_client() noexcept {
     const std::optional<endpoint> at = client();
     if (!at || contains(server_.options.trusted_proxies, &*at)) return;
     account_ = std::make_unique<own_account>(*this, conversation_.server(), client_key(*at));
-  } catch (const std::exception&) {  // the proxy has gone, or there is no memory to name the client
+  } catch (const std::exception&) {  // the proxy has disconnected, or memory has run out
   }
 }
 

@@ -18,7 +18,7 @@
 
 #include "base/accounts/account.hpp"
 #include "http/h1/send_order.hpp"
-#include "http/h2/framing/session.hpp"
+#include "http/h2/framing/server_session.hpp"
 #include "http/server/calls/call_end.hpp"
 #include "http/server/calls/request_progress.hpp"
 #include "http/server/handling.hpp"
@@ -52,7 +52,7 @@ class exchange final : public handling, private transport {
   // The stream no longer exists, or the connection.
   void closed() noexcept;
   // The client has ended its half of the connection: nothing more comes. `counts`: it counts as
-  // gone. A WebSocket finds that behind the messages that have come before.
+  // gone. A WebSocket finds that behind the messages that have arrived before.
   void cut(bool counts) noexcept;
   // Bytes that were kept back may be sent again.
   std::size_t take_kept_back() noexcept;
@@ -119,7 +119,7 @@ class exchange final : public handling, private transport {
   void answer_exception(std::exception_ptr thrown, bool is_cancelled);
   void finish() noexcept;
   void end_answer();
-  // Waits until something has come, or the stream has ended, for at most that time.
+  // Waits until something has arrived, or the stream has ended, for at most that time.
   task<> await_news(std::chrono::nanoseconds at_most, std::stop_token stop = {});
   [[noreturn]] void throw_gone() const;
 

@@ -21,7 +21,7 @@
 #include "http/h1/date.hpp"
 #include "http/routing/folder.hpp"
 #include "http/routing/response_parts.hpp"
-#include "http/values/parts.hpp"
+#include "http/values/value_parts.hpp"
 #include "kit/clock_and_random.hpp"
 #include "troupe/http/values/accept.hpp"
 #include "troupe/io/error.hpp"

@@ -73,7 +73,7 @@ websocket_answer websocket_handshake(const message_head& head, const websocket_o
 // to it.
 std::string websocket_key();
 std::string websocket_answer_to(std::string_view key);
-// Runs the conversation to its end, or until its call ends. `begun`: the bytes that have come
+// Runs the conversation to its end, or until its call ends. `begun`: the bytes that have arrived
 // behind the request. `peer_end` completes when the client has ended its half of the connection,
 // perhaps behind bytes that were not received yet.
 task<> websocket_conversation(transport& over, std::string begun, websocket_function talk,

@@ -16,8 +16,8 @@
 #include "http/h2/conversation.hpp"
 #include "http/secure/secret_stream.hpp"
 #include "http/server/admission_ticket.hpp"
-#include "http/server/connection.hpp"
 #include "http/server/parked.hpp"
+#include "http/server/server_connection.hpp"
 #include "io/operations/of_file.hpp"
 #include "io/suspensions/at_once.hpp"
 #include "troupe/io/error.hpp"
@@ -384,7 +384,7 @@ class connection_over final : public connection {
       const bool is_to_park = co_await h2_->run(*this, std::move(begun));
       if (!is_to_park) break;
       if (park(now().count())) co_return;
-      // Something has come, or the connection is to end.
+      // Something has arrived, or the connection is to end.
       past_.was_parked = true;
       server_->unpark(*this);
     }

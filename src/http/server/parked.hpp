@@ -2,8 +2,8 @@
 // no parser, no buffer, no timer.
 //
 // An idle connection parks at once, unless requests come fast, one after the other. Then it keeps
-// its task and its buffers while it waits for the next request, and parks when none has come for a
-// second. The reactor reports bytes for a parked connection on whichever thread finds them. One
+// its task and its buffers while it waits for the next request, and parks when none has arrived for
+// a second. The reactor reports bytes for a parked connection on whichever thread finds them. One
 // task exists for as long as there are parked connections: it takes those that were reported and
 // starts a new task for each of them (server_state::wake).
 //
@@ -34,7 +34,7 @@ struct server_state;
 // The history of a connection, which is kept while it is parked.
 struct connection_past {
   bool answered_one = false;
-  bool was_parked = false;  // it was parked, and bytes have come since
+  bool was_parked = false;  // it was parked, and bytes have arrived since
   std::uint8_t pace = 0;    // counts requests that came soon after the one before, up to a few
   // why it is to end, once the bytes that are here are answered
   connection_ending why = connection_ending::none;

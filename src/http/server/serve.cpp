@@ -9,7 +9,7 @@
 #include "http/behind_proxy/receive_header.hpp"
 #include "http/secure/secret_stream.hpp"
 #include "http/server/connection_over.hpp"
-#include "http/server/numbers.hpp"
+#include "http/server/server_numbers.hpp"
 #include "http/server/server_state.hpp"
 #include "runtime/observing/component_list.hpp"
 #include "troupe/http/server.hpp"
@@ -28,7 +28,7 @@ using namespace std::chrono_literals;
 // After stop(): how long to wait for a connection that is in the listener's backlog.
 constexpr std::chrono::nanoseconds backlog_wait = 1ms;
 constexpr int backlog_most = 4096;
-// How long to wait until connections that were aborted are gone.
+// How long to wait until aborted connections have ended.
 constexpr std::chrono::nanoseconds end_wait = 200ms;
 
 // For whom the connection counts: "" for a trusted proxy, and for a Unix socket.
@@ -232,7 +232,7 @@ task<> converse(admission_ticket ticket, Stream over, connection_past was,
     }
   } catch (const tls_error& e) {  // the peer's bytes are damaged, or it has ended without a word,
     server.secure.count(later_event_of(e.reason()));
-  } catch (const io_error&) {   // or the peer has gone,
+  } catch (const io_error&) {   // or the peer has disconnected,
   } catch (const timed_out&) {  // or is too slow,
   } catch (const cancelled&) {  // or the operation was cancelled
   }

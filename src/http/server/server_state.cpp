@@ -14,8 +14,8 @@
 #include "base/invariant.hpp"
 #include "http/behind_proxy/proxy_header.hpp"
 #include "http/fields/field_line.hpp"
-#include "http/server/connection.hpp"
 #include "http/server/parked.hpp"
+#include "http/server/server_connection.hpp"
 #include "troupe/base/error.hpp"
 #include "troupe/runtime/here.hpp"
 
@@ -127,7 +127,7 @@ bool server_state::admit_for(const std::string& key, client_peer*& counted) {
   return is_welcome;
 }
 
-// A connection that is turned away takes a descriptor, too, of no client's share.
+// A connection that is turned away also takes a descriptor, of no client's share.
 bool server_state::connect(const std::string& key, client_peer*& counted) {
   counted = &kept.join(key);
   if (kept.connect(*counted, options.connections_per_peer)) return true;
@@ -467,7 +467,7 @@ task<> server_state::sweep(std::shared_ptr<server_state> self) {
 // ---- connections that wait for their next request keep only their stream ----
 
 // Owned by the task that wakes parked connections. When that task is ended from outside, mostly by
-// the end of the runtime, the parked connections are ended, too.
+// the end of the runtime, it also ends the parked connections.
 class server_state::waker {
  public:
   explicit waker(std::shared_ptr<server_state> server) noexcept : server_(std::move(server)) {}
@@ -521,7 +521,7 @@ bool server_state::unpark(connection& live) {
   return live.requested_.stay();
 }
 
-// `one` may be freed as soon as the mutex is released, and perhaps the server, too.
+// `one` may be freed as soon as the mutex is released, and so may the server.
 void server_state::report(parked& one) noexcept {
   std::lock_guard lock(reports_mutex_);
   reported_.push(one);

@@ -2,7 +2,7 @@
 
 #include <tuple>
 
-#include "http/values/parts.hpp"
+#include "http/values/value_parts.hpp"
 #include "troupe/http/message.hpp"
 
 namespace troupe::http {
@@ -21,7 +21,7 @@ quality read_quality(std::string_view text) noexcept {
     if (text[i] < '0' || text[i] > '9') return malformed;
     made += digit * static_cast<quality>(text[i] - '0');
   }
-  return made;  // more than 1 is malformed, too
+  return made;  // more than 1 is also malformed
 }
 
 struct element {

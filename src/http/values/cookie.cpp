@@ -4,8 +4,8 @@
 
 #include "http/h1/date.hpp"
 #include "http/values/cookie_pairs.hpp"
-#include "http/values/parts.hpp"
 #include "http/values/token.hpp"
+#include "http/values/value_parts.hpp"
 #include "troupe/base/error.hpp"
 #include "troupe/http/message.hpp"
 

@@ -2,8 +2,8 @@
 
 #include <cstdint>
 
-#include "http/values/parts.hpp"
 #include "http/values/token.hpp"
+#include "http/values/value_parts.hpp"
 #include "troupe/http/message.hpp"
 #include "troupe/http/values/status_error.hpp"
 

@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <utility>
 
-#include "http/values/parts.hpp"
 #include "http/values/token.hpp"
+#include "http/values/value_parts.hpp"
 #include "troupe/http/message.hpp"
 #include "troupe/http/values/media_type.hpp"
 #include "troupe/http/values/status_error.hpp"

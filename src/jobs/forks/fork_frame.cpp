@@ -12,7 +12,7 @@
 #include "jobs/forks/thread_fork_tree.hpp"
 #include "jobs/pool/job_pool.hpp"
 #include "jobs/pool/run.hpp"
-#include "jobs/waits/waiting.hpp"
+#include "jobs/waits/waiting_threads.hpp"
 #include "troupe/base/error.hpp"
 #include "troupe/memory/block_pool.hpp"
 #include "troupe/task/async_call.hpp"

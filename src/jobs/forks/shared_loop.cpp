@@ -13,7 +13,7 @@
 #include "jobs/forks/thread_fork_tree.hpp"
 #include "jobs/pool/job_pool.hpp"
 #include "jobs/pool/run.hpp"
-#include "jobs/waits/waiting.hpp"
+#include "jobs/waits/waiting_threads.hpp"
 #include "troupe/base/error.hpp"
 
 namespace troupe::jobs {

@@ -2,7 +2,7 @@
 
 #include "base/thread_name.hpp"
 #include "jobs/pool/job_pool.hpp"
-#include "jobs/waits/waiting.hpp"
+#include "jobs/waits/waiting_threads.hpp"
 
 namespace troupe::jobs {
 

@@ -13,7 +13,7 @@
 #include "jobs/pool/job_pool.hpp"
 #include "jobs/pool/run.hpp"
 #include "jobs/waits/trace_job.hpp"
-#include "jobs/waits/waiting.hpp"
+#include "jobs/waits/waiting_threads.hpp"
 #include "task/running/running.hpp"
 #include "troupe/base/error.hpp"
 #include "troupe/base/platform.hpp"

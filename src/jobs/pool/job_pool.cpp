@@ -15,7 +15,7 @@
 #include "base/clock.hpp"
 #include "jobs/pool/run.hpp"
 #include "jobs/waits/trace_job.hpp"
-#include "jobs/waits/waiting.hpp"
+#include "jobs/waits/waiting_threads.hpp"
 #include "observe/counting/sampled_sends.hpp"
 #include "troupe/memory/block_pool.hpp"
 

@@ -16,7 +16,7 @@ void token_limit::count(const std::string& client, clock::time_point now) {
   std::lock_guard lock(mutex_);
   auto found = clients_.find(client);
   if (found == clients_.end() && clients_.size() == clients_max) {
-    const auto since = [](const auto& one) { return one.second.since; };
+    const auto since = [](const auto& entry) { return entry.second.since; };
     clients_.erase(std::ranges::min_element(clients_, {}, since));
   }
   if (found == clients_.end()) found = clients_.emplace(client, wrong_tokens{now, 0}).first;

@@ -5,7 +5,7 @@
 #include <mutex>
 
 #include "http/client/cookies/jar_state.hpp"
-#include "http/values/parts.hpp"
+#include "http/values/value_parts.hpp"
 #include "troupe/base/error.hpp"
 #include "troupe/http/message.hpp"
 

@@ -7,7 +7,7 @@
 
 #include "base/text/digit.hpp"
 #include "http/values/cookie_pairs.hpp"
-#include "http/values/parts.hpp"
+#include "http/values/value_parts.hpp"
 #include "troupe/http/message.hpp"
 
 namespace troupe::http {

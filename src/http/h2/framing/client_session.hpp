@@ -16,7 +16,7 @@
 #include "http/h1/output.hpp"
 #include "http/h2/framing/frame_watch.hpp"
 #include "http/h2/framing/head_block.hpp"
-#include "http/h2/framing/session.hpp"
+#include "http/h2/framing/server_session.hpp"
 
 namespace troupe::http::h2 {
 
@@ -32,7 +32,7 @@ struct client_session_events {
   // The head of a request was given to send(). Until then it waits for a stream that the server
   // allows.
   virtual void on_asked(std::int32_t stream) = 0;
-  // A head has come: one of an interim answer (1xx), or the final one. `ends`: there is no body.
+  // A head has arrived: one of an interim answer (1xx), or the final one. `ends`: there is no body.
   virtual void on_head(std::int32_t stream, head_block&& head, bool ends) = 0;
   virtual void on_body(std::int32_t stream, std::string_view piece) = 0;
   // The answer is complete.
@@ -68,17 +68,17 @@ class client_session {
   // is nothing more to send for now.
   virtual bool send(output& to, std::size_t most) = 0;
   virtual bool has_to_send() const noexcept = 0;
-  // True when nothing more is read: GOAWAY was sent or has come, and no stream is left.
+  // True when nothing more is read: GOAWAY was sent or has arrived, and no stream is left.
   virtual bool is_over() const noexcept = 0;
   // Whether the server went beyond a limit, or has broken the protocol.
   virtual excess broken() const noexcept = 0;
-  // Whether new requests are taken: no GOAWAY has come, and there are numbers left.
+  // Whether new requests are taken: no GOAWAY has arrived, and there are numbers left.
   virtual bool takes_requests() const noexcept = 0;
   // The memory that the session holds now.
   virtual std::size_t memory() const noexcept = 0;
   // How many streams the server allows at a time.
   virtual std::size_t streams_max() const noexcept = 0;
-  // Whether the server's first SETTINGS have come, and whether they allow a CONNECT that names a
+  // Whether the server's first SETTINGS have arrived, and whether they allow a CONNECT that names a
   // protocol (RFC 8441).
   virtual bool has_settings() const noexcept = 0;
   virtual bool allows_connect() const noexcept = 0;

@@ -116,17 +116,17 @@ class nghttp2_session_of : public Interface {
     }
     check_watch();
   }
-  bool send(output& to, std::size_t most) override {
+  bool send(output& frames, std::size_t most) override {
     const call_under_way here(in_call_);
-    while (to.size() < most) {
+    while (frames.size() < most) {
       const std::uint8_t* data = nullptr;
       const ssize_t bytes = nghttp2_session_mem_send(session_, &data);
       if (bytes == NGHTTP2_ERR_NOMEM) throw std::bad_alloc();
       if (bytes <= 0) break;
-      add_frame(to, text_of(data, static_cast<std::size_t>(bytes)));
+      add_frame(frames, text_of(data, static_cast<std::size_t>(bytes)));
     }
     check_watch();
-    return to.size() >= most;
+    return frames.size() >= most;
   }
   bool is_over() const noexcept override {
     return nghttp2_session_want_read(session_) == 0 && nghttp2_session_want_write(session_) == 0;
@@ -206,7 +206,7 @@ class nghttp2_session_of : public Interface {
   static std::vector<nghttp2_nv> lines_of(const header_lines& lines) {
     std::vector<nghttp2_nv> all;
     all.reserve(lines.fields().size() + 1);
-    for (const field one : lines.fields()) all.push_back(line_of(one.name, one.value));
+    for (const field line : lines.fields()) all.push_back(line_of(line.name, line.value));
     return all;
   }
   void send_settings(std::span<const nghttp2_settings_entry> ours) {
@@ -234,14 +234,14 @@ class nghttp2_session_of : public Interface {
   template <class>
   friend struct nghttp2_callbacks;
   // HEADERS without a field that end a stream are sent as DATA: what no reader takes for a trailer.
-  static void add_frame(output& to, std::string_view bytes) {
+  static void add_frame(output& frames, std::string_view bytes) {
     constexpr std::string_view no_fields{"\0\0\0\1\5", 5}, no_data{"\0\0\0\0\1", 5};
     constexpr std::size_t head_bytes = 9;
     if (bytes.size() == head_bytes && bytes.starts_with(no_fields)) [[unlikely]] {
-      to.add(no_data);
+      frames.add(no_data);
       bytes.remove_prefix(no_data.size());
     }
-    to.add(bytes);
+    frames.add(bytes);
   }
   void check_watch() {
     if (watch_.found() == excess::protocol_error) {
@@ -265,13 +265,13 @@ struct nghttp2_callbacks {
                        std::size_t name_bytes, const std::uint8_t* value, std::size_t value_bytes,
                        std::uint8_t, void* self) {
     return guarded([&] {
-      Self& in = of(self);
-      if (!in.block_) return 0;
-      in.block_->add(text_of(name, name_bytes), text_of(value, value_bytes), in.heads_);
+      Self& session = of(self);
+      if (!session.block_) return 0;
+      session.block_->add(text_of(name, name_bytes), text_of(value, value_bytes), session.heads_);
       // A small table can make many bytes of few (an HPACK bomb).
       constexpr std::size_t bomb = 4;
-      if (in.block_->bytes() / bomb > in.heads_.bytes) {
-        in.fail(excess::header_list, code::enhance_your_calm);
+      if (session.block_->bytes() / bomb > session.heads_.bytes) {
+        session.fail(excess::header_list, code::enhance_your_calm);
         return static_cast<int>(NGHTTP2_ERR_TEMPORAL_CALLBACK_FAILURE);
       }
       return 0;
@@ -328,13 +328,13 @@ struct nghttp2_callbacks {
   }
   // A body of which more_of() is asked for the bytes.
   static nghttp2_data_provider body() noexcept {
-    nghttp2_data_provider made{};
-    made.read_callback = &read_body;
-    return made;
+    nghttp2_data_provider provider{};
+    provider.read_callback = &read_body;
+    return provider;
   }
 
   static const nghttp2_session_callbacks* all() {
-    static const std::unique_ptr<nghttp2_session_callbacks, nghttp2_deleted> made = [] {
+    static const std::unique_ptr<nghttp2_session_callbacks, nghttp2_deleted> callbacks = [] {
       nghttp2_session_callbacks* to = nullptr;
       if (nghttp2_session_callbacks_new(&to) != 0) throw std::bad_alloc();
       nghttp2_session_callbacks_set_on_begin_headers_callback(to, &on_begin_headers);
@@ -346,11 +346,11 @@ struct nghttp2_callbacks {
       nghttp2_session_callbacks_set_on_frame_send_callback(to, &on_sent);
       return std::unique_ptr<nghttp2_session_callbacks, nghttp2_deleted>(to);
     }();
-    return made.get();
+    return callbacks.get();
   }
   static const nghttp2_option* options() {
-    static const auto made = common_options();
-    return made.get();
+    static const auto chosen = common_options();
+    return chosen.get();
   }
 };
 

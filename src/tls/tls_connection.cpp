@@ -1,4 +1,4 @@
-#include "tls/connection.hpp"
+#include "tls/tls_connection.hpp"
 
 #include <arpa/inet.h>
 #include <openssl/x509v3.h>
@@ -40,14 +40,14 @@ void refuse_lock(lock_kind which) {
 connection::connection(std::shared_ptr<context_state> context, stream&& in, stream&& out,
                        std::string host)
     : context_(std::move(context)),
-      in_(std::move(in)),
-      out_(std::move(out)),
+      incoming_(std::move(in)),
+      outgoing_(std::move(out)),
       host_(plain_host(std::move(host))),
       name_(context_->server() ? "a client"
             : host_.empty()    ? "a server"
                                : host_),
-      two_ways_(!out_.is_open()),
-      random_(in_),
+      two_ways_(!outgoing_.is_open()),
+      random_(incoming_),
       ssl_(SSL_new(context_->get())) {
   ERR_clear_error();
   BIO* bio = ssl_ == nullptr ? nullptr : BIO_new(bio_method());
@@ -107,8 +107,8 @@ void connection::verify_host() {
 }
 
 void connection::close() noexcept {
-  in_.close();
-  out_.close();
+  incoming_.close();
+  outgoing_.close();
 }
 
 step connection::shake() {

@@ -1,4 +1,4 @@
-// parts: how the values of fields are taken apart.
+// value_parts: how the values of fields are taken apart.
 #pragma once
 
 #include <cstddef>

@@ -1,4 +1,4 @@
-#include "jobs/waits/waiting.hpp"
+#include "jobs/waits/waiting_threads.hpp"
 
 #include <algorithm>
 #include <mutex>

@@ -1,4 +1,4 @@
-#include "http/server/connection.hpp"
+#include "http/server/server_connection.hpp"
 
 #include <algorithm>
 #include <array>
@@ -141,7 +141,7 @@ void connection::find_client() noexcept {
     if (!at || contains(server_->options.trusted_proxies, &*at)) return;
     behind_ = &server_->kept.join(client_key(*at));
     account_.open(server_->kept, *behind_);
-  } catch (const std::exception&) {  // the peer has gone, or there is no memory to name it
+  } catch (const std::exception&) {  // the peer has disconnected, or there is no memory to name it
   }
 }
 
@@ -472,7 +472,7 @@ task<std::string_view> connection::next_encoded() {
 // Receives more bytes of the body, into a buffer of their own, so that the head stays where it is.
 task<> connection::await_body() {
   if (progress_.continue_body()) out_.add("HTTP/1.1 100 Continue\r\n\r\n");
-  // The answers to earlier requests go out, too: the peer may wait for them. They may also be left
+  // The answers to earlier requests also go out: the peer may wait for them. They may also be left
   // over from a read that was cancelled.
   if (!out_.empty()) co_await flush();
   if (!body_in_) {
@@ -489,7 +489,7 @@ task<> connection::await_body() {
     bytes = co_await receive(room, std::chrono::nanoseconds::max());
   } catch (const cancelled&) {
     is_over = true;
-  } catch (const error& failed) {  // a client that resets its connection has gone like another
+  } catch (const error& failed) {  // a client that resets its connection has disconnected
     if (failed.judged().fault != verdict::party::peer) throw;
   }
   clock_.end_wait();
@@ -627,7 +627,7 @@ void connection::answer_exception(std::exception_ptr thrown, bool is_cancelled) 
   closing_.close();
   if (trace_.get() != nullptr) [[unlikely]]
     tasks::fail_span(*trace_.get(), thrown);
-  // True when a stream threw this because the peer that was to be answered has gone.
+  // True when a stream threw this because the peer that was to be answered has disconnected.
   bool by_peer = false;
   try {
     std::rethrow_exception(thrown);
@@ -748,7 +748,7 @@ task<> connection::talk(response& with) {
   progress_.begin_answer();
   closing_.close_and_linger();
   // A handler may have asked for a watch that takes the end of the client's sending half for its
-  // end; but receive() finds that, behind the messages that have come before.
+  // end; but receive() finds that, behind the messages that have arrived before.
   if (watch_ != nullptr) {
     co_await end_watch();
     watch_.reset();

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "durable/core/numbers.hpp"
+#include "durable/core/store_numbers.hpp"
 
 namespace troupe::durable::parts {
 namespace {

@@ -1,4 +1,4 @@
-// answers: what a program says of itself, for all readers of its page.
+// answer_cache: the answers of a program about itself, for all readers of its page.
 #pragma once
 
 #include <chrono>
@@ -25,12 +25,12 @@ using asker = std::function<std::string(const std::string& question)>;
 // Asks one question after the other, on a thread where it may block. An answer is kept for as long
 // as questions of many readers come soon one after the other, and for 20 times as long as it took:
 // so no number of readers keeps the program busy. Thread: any.
-class answers : public std::enable_shared_from_this<answers> {
+class answer_cache : public std::enable_shared_from_this<answer_cache> {
  public:
-  explicit answers(asker asks) : ask_(std::move(asks)) {}
+  explicit answer_cache(asker asks) : ask_(std::move(asks)) {}
 
   // Throws no_answer.
-  static task<std::shared_ptr<const std::string>> to(std::shared_ptr<answers> of,
+  static task<std::shared_ptr<const std::string>> to(std::shared_ptr<answer_cache> self,
                                                      std::string question);
 
  private:

@@ -1,4 +1,4 @@
-// answers: the ends of calls that wait for an answer or for a commit.
+// answer_list: the ends of calls that wait for an answer or for a commit.
 #pragma once
 
 #include <cstddef>

@@ -1,11 +1,11 @@
-#include "http/h2/framing/session.hpp"
+#include "http/h2/framing/server_session.hpp"
 
 #if !TROUPE_HAS_LIBNGHTTP2
 
 namespace troupe::http::h2 {
 
-std::unique_ptr<session> session::make(const rules&) { return nullptr; }
-bool session::is_available() noexcept { return false; }
+std::unique_ptr<server_session> server_session::make(const rules&) { return nullptr; }
+bool server_session::is_available() noexcept { return false; }
 
 }  // namespace troupe::http::h2
 
@@ -21,7 +21,7 @@ bool session::is_available() noexcept { return false; }
 namespace troupe::http::h2 {
 namespace {
 
-class nghttp2_based final : public nghttp2_session_of<nghttp2_based, session> {
+class nghttp2_based final : public nghttp2_session_of<nghttp2_based, server_session> {
  public:
   explicit nghttp2_based(const rules& by);
 
@@ -168,10 +168,10 @@ void nghttp2_based::respond_meanwhile(std::int32_t stream, int status) {
 
 }  // namespace
 
-std::unique_ptr<session> session::make(const rules& by) {
+std::unique_ptr<server_session> server_session::make(const rules& by) {
   return std::make_unique<nghttp2_based>(by);
 }
-bool session::is_available() noexcept { return true; }
+bool server_session::is_available() noexcept { return true; }
 
 }  // namespace troupe::http::h2
 

@@ -1,4 +1,4 @@
-#include "http/server/numbers.hpp"
+#include "http/server/server_numbers.hpp"
 
 #include <array>
 #include <initializer_list>

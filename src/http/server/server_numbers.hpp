@@ -1,4 +1,4 @@
-// numbers: the declared numbers of a server.
+// server_numbers: the declared numbers of a server.
 #pragma once
 
 #include <string>

@@ -1,4 +1,4 @@
-// numbers: the counts of a store since it was opened, and how they are shown.
+// store_numbers: the counts of a store since it was opened, and how they are shown.
 //
 // Lock: the engine's mutex is held in each function, but for store_numbers::add_to().
 #pragma once

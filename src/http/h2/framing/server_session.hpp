@@ -1,10 +1,10 @@
-// session: the framing of HTTP/2 for a server, over nghttp2: takes bytes, reports what is in them,
-// and gives the bytes to send. It does no I/O.
+// server_session: the framing of HTTP/2 for a server, over nghttp2: takes bytes, reports what is in
+// them, and gives the bytes to send. It does no I/O.
 //
 // Without nghttp2 the library has no session: make() returns null.
 //
-// Threads: one at a time. The functions of session_events are called within receive() and send().
-// They may call reset() and stop_upload() of the session, and nothing else of it.
+// Threads: one at a time. The functions of server_session_events are called within receive() and
+// send(). They may call reset() and stop_upload() of the session, and nothing else of it.
 #pragma once
 
 #include <cstddef>
@@ -23,8 +23,8 @@
 
 namespace troupe::http::h2 {
 
-struct session_events {
-  // A request has come. `ends`: it has no body. Return false to refuse the stream.
+struct server_session_events {
+  // A request has arrived. `ends`: it has no body. Return false to refuse the stream.
   virtual bool on_request(std::int32_t stream, head_block&& head, bool ends) = 0;
   virtual void on_body(std::int32_t stream, std::string_view piece) = 0;
   // The request is complete.
@@ -40,22 +40,22 @@ struct session_events {
   virtual void on_pong() = 0;
 
  protected:
-  ~session_events() = default;
+  ~server_session_events() = default;
 };
 
-class session {
+class server_session {
  public:
   struct rules {
     http2_limits limits;
     block_limits heads;
   };
   // Returns null if the library was built without nghttp2.
-  static std::unique_ptr<session> make(const rules& by);
+  static std::unique_ptr<server_session> make(const rules& by);
   static bool is_available() noexcept;
-  virtual ~session() = default;
+  virtual ~server_session() = default;
 
   // Who is told from now on.
-  void tell(session_events& to) noexcept { events_ = &to; }
+  void tell(server_session_events& to) noexcept { events_ = &to; }
 
   // The next bytes of the client. Errors of the client are answered by the session itself: after
   // one of the connection send() gives a GOAWAY, and is_over() becomes true.
@@ -94,14 +94,14 @@ class session {
   virtual void stop_upload(std::int32_t stream) = 0;
 
   // announce_end: no new requests, please; then await the answer to a PING. end: requests that have
-  // come until now are the last.
+  // arrived until now are the last.
   virtual void announce_end() = 0;
   virtual void end() = 0;
   // GOAWAY, and no more.
   virtual void terminate(code why) = 0;
 
  protected:
-  session_events* events_ = nullptr;
+  server_session_events* events_ = nullptr;
 };
 
 }  // namespace troupe::http::h2

@@ -1,4 +1,4 @@
-// waiting: the threads that wait for jobs and forks, and which of them waits for which.
+// waiting_threads: the threads that wait for jobs and forks, and which of them waits for which.
 //
 // Everything on a thread's stack needs what lies above it, and all of it needs what the thread
 // waits for. One thread runs a job; a tree of forks needs each thread that has one of its fork

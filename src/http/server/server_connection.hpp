@@ -108,7 +108,7 @@ class connection : public transport, protected handling {
   }
   void count_kept() noexcept final { count_buffers(); }
   bool reserve_encoder(std::size_t bytes) noexcept final;
-  // A parked connection keeps nothing; its client may have gone when the call returns.
+  // A parked connection keeps nothing; its client may have disconnected when the call returns.
   void stop_counting() noexcept {
     account_.close();
     leave_client();
@@ -138,11 +138,11 @@ class connection : public transport, protected handling {
   virtual task<std::size_t> write_wire(std::string_view bytes) = 0;
   // Writes what the system takes now.
   virtual std::size_t write_wire_at_once(std::string_view bytes) noexcept = 0;
-  // An operation has shown that the client has gone.
+  // An operation has shown that the client has disconnected.
   void tell_gone() noexcept {
     if (watch_ != nullptr) watch_->tell();
   }
-  // True when no byte of the next request has come.
+  // True when no byte of the next request has arrived.
   bool is_between() const noexcept { return input_.empty() && !parser_.inside(); }
   // True when requests do not follow each other fast enough. Only after fast requests does an idle
   // connection keep its task and its buffers while it waits for the next one.
@@ -235,7 +235,7 @@ class connection : public transport, protected handling {
   // The client that a trusted proxy names, while a request of it keeps more than a little, or its
   // handler may wait.
   server_state::client_peer* behind_ = nullptr;
-  server_state::client_peer* moved_to_ = nullptr;  // for which the connection itself counts, too
+  server_state::client_peer* moved_to_ = nullptr;  // for which the connection itself also counts
   std::size_t above_bytes_ = 0;                    // by a WebSocket
   std::size_t queued_bytes_ = 0;                   // that wait for their turn to be sent
   std::size_t files_ = 0;                          // that are being sent

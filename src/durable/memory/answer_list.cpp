@@ -1,5 +1,5 @@
 // Who waits for an answer is told outside of the engine's lock.
-#include "durable/memory/answers.hpp"
+#include "durable/memory/answer_list.hpp"
 
 #include <utility>
 

@@ -1,4 +1,4 @@
-// waiting: lists in which a thread finds actors with suspended turns while the program runs.
+// waiting_lists: lists in which a thread finds actors with suspended turns while the program runs.
 //
 // A suspended turn is not listed here while its actor's deactivation is deferred on a worker: such
 // actors are found on the worker (sched::executor::for_each_quiet), and most suspensions end there,
@@ -46,7 +46,7 @@ class waiting_lists {
 
   // Each call gets the lock of its list, which keeps the object there (S2): `look` may unlock it
   // once it holds the actor. `look` must not call this object. One thread at a time. While a lock
-  // is held, at most watched_list::piece_max objects are gone through: so no thread that adds or
+  // is held, the walk visits at most watched_list::piece_max objects: no thread that adds or
   // removes waits for the whole walk.
   using list_lock = std::unique_lock<std::mutex>;
   void for_each_call(const std::function<void(tasks::async_call&, list_lock&)>& look);

@@ -1,4 +1,4 @@
-#include "actor/waits/waiting.hpp"
+#include "actor/waits/waiting_lists.hpp"
 
 #include "actor/lifetime/optional_state.hpp"
 #include "actor/mailbox/activation.hpp"

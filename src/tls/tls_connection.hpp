@@ -131,8 +131,8 @@ class connection {
   void say_last(std::string_view chunk) noexcept;
   [[noreturn]] void throw_failure();
 
-  stream& in() noexcept { return in_; }
-  stream& out() noexcept { return two_ways_ ? in_ : out_; }
+  stream& in() noexcept { return incoming_; }
+  stream& out() noexcept { return two_ways_ ? incoming_ : outgoing_; }
   void close() noexcept;
 
   // room: where the next bytes from the stream go. arrived: bytes were written there (0: the end of
@@ -229,7 +229,7 @@ class connection {
   void tell_news() noexcept;
 
   const std::shared_ptr<context_state> context_;
-  stream in_, out_;
+  stream incoming_, outgoing_;
   std::string also_, beside_;
   const std::string host_, name_;  // the server's host name; the peer's name in errors
   const bool two_ways_;
