@@ -135,7 +135,7 @@ bool limited_suspension::suspend(coroutine& awaiting, std::chrono::nanoseconds a
     }
     if (stop.stop_possible()) stop_.emplace(stop, on_stop{*this});
   } catch (...) {
-    if (!state_->detach(*this)) return true;  // the result has come already
+    if (!state_->detach(*this)) return true;  // the result has arrived already
     forget();
     throw;
   }

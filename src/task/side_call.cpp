@@ -246,7 +246,7 @@ void side_call::release() noexcept {
   if (std::exchange(holds_, false)) drop_actor(actor);
 }
 
-// Its user has given it up, and so the crowd, too: what is beside it is not touched (B2).
+// Its user has given it up, and with it the crowd: nothing beside it is touched (B2).
 void side_call::leave_crowd() noexcept {
   if (waiter_ == nullptr || !waiter_->keeps_) return;
   auto* const crowd = static_cast<side_crowd*>(std::exchange(waiter_, nullptr));

@@ -26,7 +26,8 @@ using memory::slot_space;
 
 constinit std::atomic<std::uint64_t> copies{0};
 
-// Copies memory of this process, which other threads may be changing or freeing. False: it is gone.
+// Copies memory of this process, which other threads may be changing or freeing. False: it was
+// freed.
 bool copy(const void* from, std::span<std::byte> destination) noexcept {
   copies.fetch_add(1, std::memory_order_relaxed);  // order: relaxed  a statistic
   const iovec target{destination.data(), destination.size()};

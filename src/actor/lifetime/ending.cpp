@@ -37,7 +37,7 @@ void end_object(cell& actor, ended how) noexcept {
   refuse_consumer(actor);
   actor_system& system = actor_system::of(actor);
   supervision_state* const own = supervision_of(actor);
-  // The join message of a child may still be on its way to the parent: so check `own->parent`, too.
+  // The join message of a child may still be on its way to the parent: also check `own->parent`.
   if (!system.supervised.in_use() && (own == nullptr || own->parent == nullptr)) return;
   system.supervised.end(actor, own == nullptr ? nullptr : own->parent, std::move(how));
   leave_parent(actor);

@@ -14,7 +14,7 @@ enum class step_without_mail : std::uint8_t {
   // no ref to the actor is left: destroy its object, then ask again, since the destructor may send
   // to the actor or give its address away
   ends,
-  goes,  // the object is destroyed, too: free the actor
+  goes,  // the object is destroyed as well: free the actor
 };
 
 // In the actor's turn, with an empty list.

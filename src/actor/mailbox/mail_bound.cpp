@@ -50,7 +50,7 @@ mail_bound::waiting& mail_bound::waiting::operator=(waiting&& other) noexcept {
 }
 
 // An ask that was never delivered ends without an error: either its asker has given it up, or the
-// runtime has gone.
+// runtime has ended.
 mail_bound::waiting::~waiting() {
   if (ask != nullptr) ask->act(ask, nullptr, message_act::discard);
 }

@@ -83,7 +83,7 @@ class mail_bound {
   bool none_waits_beside_room() const noexcept;  // L2
 
   std::list<waiting> waiting_;  // an empty deque has memory
-  // rooms that were freed while a thread is in give_room: that thread grants these, too (L3)
+  // rooms that were freed while a thread is in give_room: that thread also grants these (L3)
   std::size_t freed_ = 0;
   bool giving_ = false;
   std::size_t prune_at_ = 16;  // at this length enqueue removes the waiters that gave up

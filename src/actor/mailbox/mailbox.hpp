@@ -7,7 +7,7 @@
 //                        oldest to activation | 1
 //   parked               as either active state, | 4: the actor is suspended and in no queue.
 //                        Urgent mail wakes it; a reentrant actor is woken by any mail
-//   closed               2: the runtime has gone
+//   closed               2: the runtime has ended
 // The address of an urgent message carries | 8.
 //
 //   inactive -claim-> active -append-> new mail -collect-> active -rest-> inactive
@@ -111,7 +111,7 @@ class mailbox_word {
     return word_.compare_exchange_strong(seen, seen & ~parked_tag, std::memory_order_acquire,
                                          std::memory_order_relaxed);
   }
-  // Parks the actor again. False when mail of any kind has come: then the caller must wake
+  // Parks the actor again. False when mail of any kind has arrived: then the caller must wake
   // activation_under(seen) (M5).
   bool let_go(std::uintptr_t seen) noexcept {
     std::uintptr_t taken = seen & ~parked_tag;

@@ -14,7 +14,7 @@ namespace troupe::actor {
 //   void refuse(Message&)           the actor is closed, or it is inactive and the end has begun:
 //                                   the message becomes a dead letter
 //   bool closing()                  a hint that the end has begun: inactive actors are not woken
-//   bool wakes_always()             ordinary mail, too, wakes the actor when it is parked
+//   bool wakes_always()             ordinary mail also wakes the actor when it is parked
 //   bool enter_gate(), void leave() enter_gate() is false when the end has begun; between the two
 //                                   the end waits for the caller
 //   Activation& activate(Message&)  makes an activation with the message in its list; may throw,

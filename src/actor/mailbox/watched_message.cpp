@@ -75,7 +75,7 @@ TROUPE_NOINLINE message& as_watched(const cell& to, message& mail, bool told) no
   }
 }
 
-// Handlers of threads that are no workers, too, send samples while they are samples themselves.
+// Handlers of threads that are no workers also send samples while they are samples themselves.
 TROUPE_NOINLINE message& as_sent_from_outside(const cell& to, message& mail) noexcept {
   if (current_cell() != nullptr || &as_sent(mail) != &mail || !is_counted(mail)) return mail;
   const send_sample sample = sample_of(to, mail, observe::send_sampler::take());

@@ -10,7 +10,7 @@ std::string running_handlers(const actor_system& system) {
     if (!names.empty()) names += "; ";
     names += work.method(nullptr, nullptr, message_act::describe);
     if (work.what != nullptr && work.actor == nullptr) names += std::string(": ") + work.what;
-    // The actor may have gone by now.
+    // The actor may have ended by now.
     if (const std::uint64_t id = work.actor == nullptr ? 0 : system.slots.find_number(work.actor);
         id != 0)
       names += " (#" + std::to_string(id) + ")";

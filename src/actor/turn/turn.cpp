@@ -355,7 +355,7 @@ TROUPE_INLINE next_step out_of_batch(activation& active, turn_limit& limit,
   }
 }
 
-// The turn is suspended, and its list has no urgent mail. False when urgent mail has come.
+// The turn is suspended, and its list has no urgent mail. False when urgent mail has arrived.
 TROUPE_INLINE bool stays_suspended(actor_system& system, activation& active) noexcept {
   cell& actor = *active.actor;
   if (mailbox(actor.word).has_mail(active)) collect(active);

@@ -35,7 +35,7 @@ class reverse_edges {
   std::vector<std::uint32_t> begin_, from_;
 };
 
-// A stuck node's successor: one of the nodes that it needs and that is stuck, too.
+// A stuck node's successor: one of the stuck nodes that it needs.
 std::uint32_t stuck_for(std::span<const wait_node> nodes, const std::vector<bool>& stuck,
                         std::uint32_t node) {
   std::uint32_t at = nodes[node].target;

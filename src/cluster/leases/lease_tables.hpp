@@ -98,7 +98,7 @@ inline constexpr const char* set_version =
     "WHERE cluster = $1::text AND changed = $2::bigint))";
 
 // All that has changed since $2, as of one moment; kinds of rows as in row_kind. With $4 the shards
-// of the member $3, too.
+// of the member $3 as well.
 inline constexpr const char* read_changes =
     "SELECT 0::bigint, version, 0::bigint, (members_changed > $2::bigint)::text, '' FROM clusters "
     "WHERE cluster = $1::text UNION ALL "

@@ -27,7 +27,7 @@ std::string peer_of(const request& asked) {
   std::string peer;
   try {
     peer = peer_key(asked).value_or("");
-  } catch (const io_error&) {  // it has gone
+  } catch (const io_error&) {  // the peer has disconnected
   }
   std::erase_if(peer, [](char one) { return one == '[' || one == ']'; });
   return peer.empty() ? "-" : peer;

@@ -21,7 +21,7 @@ constexpr std::string_view line_begin = "PROXY ", line_end = "\r\n";
 constexpr std::size_t line_most = 107;
 constexpr std::string_view shortest_line = "PROXY UNKNOWN\r\n";
 
-// How many bytes a line needs at least behind those that have come.
+// How many bytes a line needs at least behind those that have arrived.
 std::size_t line_needs(std::string_view came) noexcept {
   if (came.size() < shortest_line.size()) return shortest_line.size() - came.size();
   if (came.back() == '\r') return 1;

@@ -54,7 +54,7 @@ class client_wire {
   // Takes the stream of a wire that is not secure.
   tcp_stream take_plain() noexcept { return std::move(plain_); }
 
-  // True when bytes have come that were not received, or the stream has ended.
+  // True when bytes have arrived that were not received, or the stream has ended.
   bool has_news() const;
   // Tells the server that the connection ends, by HTTP/2 and by TLS, as far as the system takes it
   // at once. The connection is of no use afterwards. Thread: any.

@@ -60,7 +60,7 @@ class client_core : public std::enable_shared_from_this<client_core> {
 
 // The stage of an answer.
 // Invariants
-//   A1  An answer ends once: it is complete, too slow, or given up, and has begun before.
+//   A1  An answer ends once: it is complete, given up, or too slow, and has begun before.
 class answer_progress {
  public:
   // A byte of it is here.
@@ -118,7 +118,7 @@ class exchange {
   task<std::string_view> read();
   task<std::string> read_all();
 
-  // True when a byte of the answer has come.
+  // True when a byte of the answer has arrived.
   bool heard() const noexcept { return progress_.has_begun(); }
   // Whether the server has done nothing of the request, and will not: it has refused it, or its
   // connection takes no more requests.

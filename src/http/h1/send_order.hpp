@@ -15,7 +15,7 @@ namespace troupe::http {
 class send_order {
  public:
   // A place in the order. It is given back when the object is destroyed, also when its branch is
-  // cancelled before its turn has come.
+  // cancelled before its turn.
   class turn {
    public:
     explicit turn(send_order& order) noexcept : order_(order), number_(order.begun_++) {}

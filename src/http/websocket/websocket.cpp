@@ -285,7 +285,7 @@ struct bytes_in_use {
 };
 }  // namespace
 
-// Compresses a message only when its turn to be sent has come. A message that is cancelled before
+// Compresses a message only when its turn to be sent has begun. A message that is cancelled before
 // that is part of no context.
 task<> websocket::send_in_order(int code, std::string payload) {
   const send_order::turn mine(parts_->order);
@@ -350,7 +350,7 @@ task<> websocket::fail(int code) {
 task<> websocket::say_failure() {
   try {
     co_await close(unsaid_);
-  } catch (const io_error&) {  // the peer has gone and cannot be told
+  } catch (const io_error&) {  // the peer has disconnected and cannot be told
   }
   unsaid_ = 0;
 }
@@ -386,7 +386,7 @@ std::chrono::nanoseconds websocket::patience() noexcept {
                             : next_.patience(over_.message_pace());
 }
 
-// A whole message has come, or a control frame outside of a message. Bytes of the next one may
+// A whole message has arrived, or a control frame outside of a message. Bytes of the next one may
 // already be here.
 void websocket::begin_next() noexcept { next_ = paced_arrival(input_.size() - at_); }
 
@@ -613,7 +613,7 @@ int websocket::inflate(std::string_view piece) {
   return 1007;
 }
 
-// Call it when all frames of a message have come. Returns the close code for a message that is
+// Call it when all frames of a message have arrived. Returns the close code for a message that is
 // refused, or 0.
 int websocket::finish_message() {
   if (message_is_deflated_) {
@@ -661,7 +661,7 @@ task<> websocket::send_answer() {
     try {
       co_await send_frame(ends ? close_frame : pong, std::move(payload));
     } catch (const io_error&) {
-      if (!ends) throw;  // otherwise the peer has gone, as it said
+      if (!ends) throw;  // otherwise the peer has disconnected, as it said
     }
   }
   if (ends && terms_.is_client) co_await over_.end_with_peer();

@@ -319,7 +319,7 @@ class readiness_reactor final : public reactor {
   TROUPE_INLINE void go_on(slot& at, operation_queue& queue, const bool& can,
                            news& after) noexcept {
     while (operation* operation = can ? queue.front() : nullptr) {
-      // R2 holds even if leases have come back since. Nothing is written here: the turn of the
+      // R2 holds even if leases have returned since. Nothing is written here: the turn of the
       // operation may be reading `due`.
       if (operation->due) return;
       // order: relaxed  a test sets it before there is a reactor

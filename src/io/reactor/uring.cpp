@@ -168,7 +168,7 @@ class uring_reactor final : public reactor {
                    [&one](io_uring_sqe& entry) { io_uring_prep_cancel(&entry, &one, 0); });
   }
 
-  // The functions below are called when a completion has come, without a mutex held.
+  // The functions below are called when a completion has arrived, without a mutex held.
 
   void complete_all(operation_queue& ended) noexcept {
     while (operation* one = ended.front()) {
@@ -220,7 +220,7 @@ class uring_reactor final : public reactor {
   }
 
   // Applies what the ring says about an operation. Returns false when the operation has to be
-  // submitted again. A request to end the operation may have come while it was not in the ring:
+  // submitted again. A request to end the operation may have arrived while it was not in the ring:
   // then the kernel did not see that request, so it is obeyed here.
   bool take(slot& at, operation& operation, int result) noexcept {
     if (is_over(at, operation, result)) return true;
@@ -234,8 +234,8 @@ class uring_reactor final : public reactor {
     // Whatever the system says, the descriptor is closed, and its number may already be used again.
     if (operation.what == action::close && result != -ECANCELED)
       return operation.result = result == -EINTR ? 0 : result, true;
-    // The ring has no buffer at this moment, whether or not bytes have come. So the operation first
-    // waits until there is something to read.
+    // The ring has no buffer at this moment, whether or not bytes have arrived. So the operation
+    // first waits until there is something to read.
     if (result == -ENOBUFS && operation.leased && !operation.begun)
       return operation.begun = true, false;
     // The system cancels what a thread has submitted when that thread ends. Then it is submitted

@@ -185,7 +185,7 @@ void tell_predecessor() noexcept {
   const int fd = ready_pipe.exchange(none, std::memory_order_relaxed);
   if (fd == none) return;
   io::ignore_broken_pipes();
-  static_cast<void>(!::write(fd, "R", 1));  // if it has gone, nobody has to know
+  static_cast<void>(!::write(fd, "R", 1));  // it may have closed its end, and needs no notice then
   ::close(fd);
 }
 

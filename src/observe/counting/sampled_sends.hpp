@@ -57,7 +57,7 @@ class send_sampler {
   static constinit thread_local send_sampler of_thread [[gnu::tls_model("initial-exec")]];
 };
 
-// While it exists, the calling thread runs a procedure or jobs, no handler: of these, too, some are
+// While it exists, the calling thread runs a procedure or jobs, no handler: some of these are
 // samples. Does nothing while no runtime is observed.
 class sampled_procedure {
  public:

@@ -27,7 +27,7 @@ namespace troupe::tasks {
 
 struct span_attribute {
   const char* key;                                             // a literal
-  std::variant<std::int64_t, const char*, std::string> value;  // the second one is a literal, too
+  std::variant<std::int64_t, const char*, std::string> value;  // the second is also a literal
 };
 
 struct span_record {

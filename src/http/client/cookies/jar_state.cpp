@@ -38,7 +38,7 @@ bool is_safe(std::string_view method) noexcept {
 }
 
 // Whether the cookie is what its prefix promises. Servers that do not look at the letters' case
-// could be fooled by "__host-", so it is a prefix, too, and so is the value of a cookie that has no
+// could be fooled by "__host-", so it is also a prefix, and so is the value of a cookie that has no
 // name.
 bool keeps_prefix(const kept_cookie& cookie) noexcept {
   const std::string_view shown = cookie.name.empty() ? cookie.value : cookie.name;

@@ -15,7 +15,7 @@ namespace troupe::http {
 namespace {
 
 constexpr int interim_max = 16;   // interim answers (1xx) before the final one
-constexpr int catch_up_max = 16;  // reads of what has come while the connection was parked
+constexpr int catch_up_max = 16;  // reads of what has arrived while the connection was parked
 // A server that has sent nothing for so long may be gone.
 constexpr std::chrono::seconds silence{1};
 
@@ -258,7 +258,7 @@ void stream_connection::end_a_stream(void* self) noexcept {
   connection.core_.holders.note_end();
 }
 
-// Under the mutex. An answer that has come whole ends, too.
+// Under the mutex. An answer that has arrived whole also ends.
 void stream_connection::end_if_asked(asked_stream& exchange) {
   if (exchange.kept.was_ended()) end_kept(exchange);
 }
@@ -320,7 +320,7 @@ task<bool> stream_connection::catch_up(tasks::limits within) {
       wire_->consume(wire_->input().size());
     }
   } catch (const timed_out&) {
-    if (within.over()) throw;  // else: a part of a record of TLS has come
+    if (within.over()) throw;  // else: a part of a record of TLS has arrived
   } catch (const io_error&) {
     co_return false;
   } catch (const tls_error&) {

@@ -52,7 +52,7 @@ class stream_transport final : public transport {
   const std::shared_ptr<stream_exchange> over_;
   const std::chrono::nanoseconds write_time_;
   const slowest_pace pace_;
-  std::string piece_;  // that has come, and is unread from `at_` on; under the mutex of `on()`
+  std::string piece_;  // that has arrived, and is unread from `at_` on; under the mutex of `on()`
   std::size_t at_ = 0;
   send_order order_;
   kept_socket kept_;

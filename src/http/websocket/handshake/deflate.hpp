@@ -83,7 +83,7 @@ class message_inflater {
   std::unique_ptr<z_stream_s, end_inflate> stream_;
   const int bits_;
   const bool keeps_context_;
-  bool is_empty_ = true;  // no byte of the current message has come
+  bool is_empty_ = true;  // no byte of the current message has arrived
 };
 
 }  // namespace troupe::http

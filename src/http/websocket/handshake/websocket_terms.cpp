@@ -203,7 +203,7 @@ std::optional<websocket_deflate> accept(const extension& offer, const websocket_
         std::min(ours.client_max_window_bits, words->client_bits.value_or(bits_most));
   }
   line = deflate_line(agreed, agreed.client_max_window_bits < bits_most);
-  // The largest window is confirmed, too, when the client asked for it.
+  // The largest window is also confirmed when the client asked for it.
   if (words->server_bits && agreed.server_max_window_bits == bits_most)
     line += "; server_max_window_bits=15";
   return agreed;
