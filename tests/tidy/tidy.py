@@ -81,6 +81,7 @@ CHECKS = {
     "links": links.check_links,
     "front_page": links.check_front_page,
     "ways": ways.check_ways,
+    "counted_ways": ways.check_counted_ways,
     "layer_table": ways.check_layer_table,
     "relaxed_orders": ways.check_relaxed_orders,
     "pictures": ways.check_pictures,

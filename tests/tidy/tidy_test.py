@@ -243,6 +243,34 @@ class Checks(unittest.TestCase):
         (self.root / "src/a/b.hpp").unlink()
         self.complains(ways.check_ways, "docs/ways.md:10: the step names src/a/b.hpp, which does not exist")
 
+    def test_the_counts_of_a_way_are_shown(self):
+        def kept(line, *files):
+            self.write("tests/instructions/ways.txt", "# comment\ncompiler g++\n" + "\n".join([line, *files]) + "\n")
+
+        def document(row):
+            self.write("docs/ways.md", "# Ways\n\n## The ways\n\n### A call\n\nAt most 2 files.\n\n"
+                                       f"1. [a.cpp](../src/a/a.cpp), `send()`: sends.\n\n## Counted\n\n{row}\n")
+        self.write("src/a/a.cpp", "void send() {}\n")
+        self.write("src/a/b.hpp", "int take();\nint give();\n")
+        two = ("  src/a/a.cpp: send", "  src/a/b.hpp: give take")
+        kept("way call: 3 functions in 2 files, aim 2 in 1", *two)
+        row = "| [`call`](#a-call) | 3 | 2 | 1 | 2 in 1 |"
+        document(row)
+        self.passes(ways.check_counted_ways)
+        document(row.replace("| 3 |", "| 4 |"))
+        self.complains(ways.check_counted_ways, "docs/ways.md:13: the row `call` has the numbers [4, 2, 1, 2, 1], and the counts are [3, 2, 1, 2, 1]")
+        document("")
+        self.complains(ways.check_counted_ways, "has no row `call`")
+        document(row.replace("#a-call", "#no-call"))
+        self.complains(ways.check_counted_ways, "`call` is no way of the page: #no-call")
+        document(f"{row}\n{row.replace('`call`', '`other`')}")
+        self.complains(ways.check_counted_ways, "docs/ways.md:14: `other` is not counted")
+        document(row)
+        kept("way call: 3 functions in 2 files, aim 2 in 1", two[0], "  src/a/b.hpp: give retake")
+        self.complains(ways.check_counted_ways, "`call` visits retake() of src/a/b.hpp, which is not there")
+        kept("way call: 2 functions in 2 files, aim 2 in 1", *two)
+        self.assertIn("`call` has 3 functions in 2 files", "\n".join(ways.check_counted_ways(tidy.Tree(self.root))))
+
     def test_each_command_has_a_row(self):
         head = "| command | sender | receiver | it carries | it may meet |\n|---|---|---|---|---|\n"
 

@@ -1,4 +1,4 @@
-"""The documents against the code: the ways of docs/ways.md, the table of layers of docs/architecture.md, the relaxed
+"""The documents against the code: the ways of docs/ways.md and their counts, the table of layers of docs/architecture.md, the relaxed
 orders of docs/protocols/relaxed_orders.md, all pictures."""
 
 import importlib.util
@@ -20,6 +20,10 @@ STEP = re.compile(r"(\d+)\. ")
 # In a step: a file of ours that is linked, or the name of one that was linked before in this way, or a function of the
 # file that was named last.
 NAMED = re.compile(r"\]\(\.\./((?:include|src)/[^)#]+)\)|`([\w.]+\.[hc]pp)`|`([\w:~]+)\(\)`")
+# The ways that were counted from runs (tests/instructions/ways.py), and the table that shows the counts.
+COUNTED = pathlib.Path("tests/instructions/ways.txt")
+COUNTED_WAY = re.compile(r"way (\S+): (\d+) functions in (\d+) files, aim (\d+) in (\d+)")
+COUNTED_ROW = re.compile(r"\| \[`([\w.]+)`\]\(#([\w-]+)\) \| (\d+) \| (\d+) \| (\d+) \| (\d+) in (\d+) \|")
 # A page that has an argument for each atomic object that its files read or write with a relaxed order.
 RELAXED = pathlib.Path("docs/protocols/relaxed_orders.md")
 FILE_OF_RELAXED = re.compile(r"(?:src|include)/[\w/]+\.[hc]pp")
@@ -90,6 +94,50 @@ def _problems_of_step(tree, at, text, files):
         yield f"{DOCUMENT}:{at}: the step names no file"
     if not functions:
         yield f"{DOCUMENT}:{at}: the step names no function (`name()`)"
+
+
+def counted_ways(tree):
+    """{way: (the five numbers of its line, {file: functions})} of the counted ways."""
+    found, at = {}, {}
+    for line in tree.lines(COUNTED):
+        if way := COUNTED_WAY.fullmatch(line):
+            at = {}
+            found[way[1]] = [int(number) for number in way.groups()[1:]], at
+        elif line.startswith("  "):
+            file, _, functions = line.strip().partition(": ")
+            at[file] = functions.split()
+    return found
+
+
+def check_counted_ways(tree):
+    """The counted functions are those of the files, and the table of docs/ways.md shows the counts."""
+    ways = {re.sub(r"[^\w -]", "", heading.lower()).replace(" ", "-"): steps for _, heading, _, steps in steps_of(tree.lines(DOCUMENT))}
+    rows = {row[1]: (number, row[2], [int(cell) for cell in row.groups()[2:]])
+            for number, line in enumerate(tree.lines(DOCUMENT), 1) if (row := COUNTED_ROW.match(line))}
+    problems, counted = [], counted_ways(tree)
+    for way, (numbers, files) in counted.items():
+        for file, functions in files.items():
+            if not (tree.root / file).is_file():
+                problems.append(f"{COUNTED}: `{way}` visits {file}, which does not exist")
+                continue
+            text = "\n".join(tree.lines(file))
+            problems += [f"{COUNTED}: `{way}` visits {name}() of {file}, which is not there" for name in functions
+                         if not re.search(rf"(?<![\w~]){re.escape(name)}\b", text)]
+        if numbers[:2] != [sum(map(len, files.values())), len(files)]:
+            problems.append(f"{COUNTED}: `{way}` has {sum(map(len, files.values()))} functions in {len(files)} files")
+        if way not in rows:
+            problems.append(f"{DOCUMENT}: the table of counted ways has no row `{way}`")
+            continue
+        number, heading, shown = rows[way]
+        if heading not in ways:
+            problems.append(f"{DOCUMENT}:{number}: `{way}` is no way of the page: #{heading}")
+            continue
+        named = {found[1] for _, text in ways[heading] for found in NAMED.finditer(text) if found[1]}
+        is_so = [*numbers[:2], len(named & files.keys()), *numbers[2:]]
+        if shown != is_so:
+            problems.append(f"{DOCUMENT}:{number}: the row `{way}` has the numbers {shown}, and the counts are {is_so}")
+    problems += [f"{DOCUMENT}:{number}: `{way}` is not counted" for way, (number, _, _) in rows.items() if way not in counted]
+    return problems
 
 
 def check_layer_table(tree):
