@@ -93,7 +93,7 @@ def targets(suites, folder):
         kind = suite.name.split("/")[0]
         inside = [word[len(f"{folder}/"):] for word in suite.command if word.startswith(f"{folder}/")]
         programs = {word for word in inside if word in outputs}
-        if kind in NEEDS_LIBRARIES:
+        if kind in NEEDS_LIBRARIES or "package" in suite.labels:
             # An installation has the tool's texts.
             names |= libraries | {name for name in outputs if name.startswith("tools/texts/")
                                   or name.startswith("tools/") and "." not in name}
