@@ -13,7 +13,7 @@
 namespace troupe::observe_page {
 namespace {
 
-using shared_answers = std::shared_ptr<answers>;
+using shared_cache = std::shared_ptr<answer_cache>;
 
 std::string value_of(const http::request& asked, std::string_view name, std::string otherwise) {
   return asked.query_value(name).value_or(std::move(otherwise));
@@ -24,14 +24,14 @@ bool is_line(std::string_view question) noexcept {
   return question.find('\n') == std::string_view::npos;
 }
 
-task<http::response> answer(shared_answers of, std::string question) {
+task<http::response> answer(shared_cache cache, std::string question) {
   std::optional<http::response> made;
   if (!is_line(question)) {
     made = refusal(400, "a question is one line\n");
     co_return std::move(*made);
   }
   try {
-    const auto text = co_await answers::to(of, std::move(question));
+    const auto text = co_await answer_cache::to(cache, std::move(question));
     made = http::response::json(*text).field("Cache-Control", "no-store");
   } catch (const no_answer& failed) {
     made = refusal(503, failed.what());
@@ -39,10 +39,10 @@ task<http::response> answer(shared_answers of, std::string question) {
   co_return std::move(*made);
 }
 
-task<http::response> metrics(shared_answers of, metrics_format format) {
+task<http::response> metrics(shared_cache cache, metrics_format format) {
   std::optional<http::response> made;
   try {
-    const auto numbers = co_await answers::to(of, "numbers");
+    const auto numbers = co_await answer_cache::to(cache, "numbers");
     made = http::response::owned(as_metrics(*numbers, format),
                                  http::content_type::of_table(type_of(format)))
                .field("Vary", "Accept");
@@ -53,7 +53,7 @@ task<http::response> metrics(shared_answers of, metrics_format format) {
 }
 
 // All that belongs to one moment, as one object.
-task<std::string> moment(shared_answers of, std::string runtime) {
+task<std::string> moment(shared_cache cache, std::string runtime) {
   base::json_text text;
   text.open('{');
   const std::pair<const char*, std::string> parts[] = {{"summary", "summary"},
@@ -62,13 +62,13 @@ task<std::string> moment(shared_answers of, std::string runtime) {
                                                        {"threads", "threads " + runtime},
                                                        {"numbers", "numbers components"}};
   for (const auto& [name, question] : parts) {
-    const auto part = co_await answers::to(of, question);
+    const auto part = co_await answer_cache::to(cache, question);
     text.key(name).raw(*part);
   }
   // A page reads the looks of five minutes once, and the newest ones with each moment.
   std::string recent = "null";
   try {
-    const auto part = co_await answers::to(of, "history " + runtime + " 0 5");
+    const auto part = co_await answer_cache::to(cache, "history " + runtime + " 0 5");
     recent = *part;
   } catch (const no_answer&) {  // a program of an earlier version keeps none
   }
@@ -76,18 +76,18 @@ task<std::string> moment(shared_answers of, std::string runtime) {
   co_return std::move(text).take();
 }
 
-// A moment each second, until the program or the reader has gone.
-task<> send_moments(http::event_writer& to, shared_answers of, std::string runtime) {
+// A moment each second, until the program ends or the reader has disconnected.
+task<> send_moments(http::event_writer& writer, shared_cache cache, std::string runtime) {
   for (;;) {
     http::event_message message;
     try {
-      message.data = co_await moment(of, runtime);
+      message.data = co_await moment(cache, runtime);
     } catch (const no_answer& failed) {
       message.event = "ended";
       message.data = "{}";
     }
     const bool is_last = !message.event.empty();
-    co_await to.send(std::move(message));
+    co_await writer.send(std::move(message));
     if (is_last) co_return;
     co_await sleep_for(std::chrono::seconds(1));
   }
@@ -112,28 +112,29 @@ http::response page() {
 
 }  // namespace
 
-void add_routes(http::router& to, const std::string& folder, const std::string& metrics_path,
+void add_routes(http::router& routes, const std::string& folder, const std::string& metrics_path,
                 const shown_program& program, const guard& refuses) {
-  const auto& of = program.of;
-  to.get(folder, [refuses](const http::request& asked) {
+  const auto& cache = program.answers;
+  routes.get(folder, [refuses](const http::request& asked) {
     auto refused = refuses(asked);
     return refused ? std::move(*refused) : page();
   });
-  to.get(folder + "events", [of, refuses](const http::request& asked) {
+  routes.get(folder + "events", [cache, refuses](const http::request& asked) {
     if (auto refused = refuses(asked)) return std::move(*refused);
     std::string runtime = value_of(asked, "runtime", "0");
     if (!is_line(runtime)) return refusal(400, "a question is one line\n");
-    return http::response::events([of, runtime = std::move(runtime)](http::event_writer& events) {
-      return send_moments(events, of, runtime);
-    });
+    return http::response::events(
+        [cache, runtime = std::move(runtime)](http::event_writer& events) {
+          return send_moments(events, cache, runtime);
+        });
   });
   // What a click asks for.
   const auto add = [&](const char* path, auto question) {
-    to.get(folder + path,
-           [of, refuses, question](const http::request& asked) -> task<http::response> {
-             if (auto refused = refuses(asked)) co_return std::move(*refused);
-             co_return co_await answer(of, question(asked));
-           });
+    routes.get(folder + path,
+               [cache, refuses, question](const http::request& asked) -> task<http::response> {
+                 if (auto refused = refuses(asked)) co_return std::move(*refused);
+                 co_return co_await answer(cache, question(asked));
+               });
   };
   const auto of_class = [](const http::request& asked) {
     const std::string name = value_of(asked, "class", "");
@@ -154,14 +155,15 @@ void add_routes(http::router& to, const std::string& folder, const std::string& 
   add("actor", [](const http::request& asked) {
     return "actor " + value_of(asked, "runtime", "0") + " " + value_of(asked, "id", "");
   });
-  to.get(folder + "trace",
-         [socket = program.socket, refuses](const http::request& asked) -> task<http::response> {
-           if (auto refused = refuses(asked)) co_return std::move(*refused);
-           co_return co_await trace(socket, value_of(asked, "seconds", ""), asked.client_gone());
-         });
-  to.get(metrics_path, [of, refuses](const http::request& asked) -> task<http::response> {
+  routes.get(
+      folder + "trace",
+      [socket = program.socket, refuses](const http::request& asked) -> task<http::response> {
+        if (auto refused = refuses(asked)) co_return std::move(*refused);
+        co_return co_await trace(socket, value_of(asked, "seconds", ""), asked.client_gone());
+      });
+  routes.get(metrics_path, [cache, refuses](const http::request& asked) -> task<http::response> {
     if (auto refused = refuses(asked)) co_return std::move(*refused);
-    co_return co_await metrics(of, preferred_format(asked.field("Accept")));
+    co_return co_await metrics(cache, preferred_format(asked.field("Accept")));
   });
 }
 
