@@ -117,7 +117,7 @@ fault exchange::read_head(bool ends) {
 // ---- what comes ----
 
 void exchange::came(std::string_view piece) {
-  if (done_ || is_closed() || wrong_ != fault::none || route_.handler == nullptr) return;
+  if (is_done() || is_closed() || wrong_ != fault::none || route_.handler == nullptr) return;
   body_.came(piece.size());
   if (!is_websocket() && body_.bytes() > body_limit()) {
     wrong_ = fault::body_too_large;
@@ -140,7 +140,7 @@ void exchange::ended(head_block&& trailer) {
 void exchange::closed() noexcept {
   progress_.close();
   unsent_ = {};
-  if (!done_) gone_.request_stop();
+  if (!is_done()) gone_.request_stop();
   if (news_) news_->set();
   if (taken_) taken_->set();
 }
@@ -183,7 +183,7 @@ void exchange::give_up() noexcept {
   closed();
   base::release(unread_);
   base::release(pending_);
-  if (done_) base::release(answer_.body_);
+  if (is_done()) base::release(answer_.body_);
 }
 
 exchange::own_account::own_account(exchange& owner, server_state& server, std::string_view client)
@@ -359,6 +359,7 @@ bool exchange::run_at_once() {
 
 // One stream's handler. What it throws is the stream's affair, and not that of the others.
 task<> exchange::serve() {
+  handler_ = handler_stage::waits;
   std::exception_ptr thrown;
   try {
     if (answer_.special_ == nullptr) co_await run_handler_later();
@@ -404,7 +405,7 @@ task<> exchange::run_handler_later() {
 }
 
 void exchange::finish() noexcept {
-  done_ = true;
+  handler_ = handler_stage::ended;
   encoder_bytes_ = 0;
   if (is_noted()) [[unlikely]]
     note_end();
@@ -497,7 +498,7 @@ std::size_t exchange::more(std::span<char> room, bool& ends) {
 
 // The time of a stream that has nothing to send does not pass: it waits for its handler.
 std::chrono::nanoseconds exchange::patience_for_client(std::int64_t now_ns) noexcept {
-  const bool is_owed = !is_closed() && (is_sending() || done_);
+  const bool is_owed = !is_closed() && (is_sending() || is_done());
   if (!is_owed) {
     sending_since_ns_ = 0;
     taking_ = paced_arrival();

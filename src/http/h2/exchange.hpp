@@ -17,6 +17,7 @@
 #include <utility>
 
 #include "base/accounts/account.hpp"
+#include "base/invariant.hpp"
 #include "http/h1/send_order.hpp"
 #include "http/h2/framing/server_session.hpp"
 #include "http/server/calls/call_end.hpp"
@@ -40,6 +41,7 @@ class exchange final : public handling, private transport {
  public:
   // `ends`: the request has no body.
   exchange(conversation& connection, std::int32_t stream, head_block&& head, bool ends);
+  ~exchange() { TROUPE_INVARIANT(handler_ != handler_stage::waits, "C3"); }
   // Its memory is kept for the next one, as that of a coroutine of this size is.
   static void* operator new(std::size_t bytes) { return tasks::allocate_frame(bytes); }
   static void operator delete(void* at, std::size_t bytes) noexcept {
@@ -72,7 +74,7 @@ class exchange final : public handling, private transport {
 
   // Whether bytes that were taken are kept, since no window was given for them yet.
   bool is_kept_back() const noexcept {
-    return kept_back_ != 0 && !progress_.body_ended() && !done_ && !is_closed();
+    return kept_back_ != 0 && !progress_.body_ended() && !is_done() && !is_closed();
   }
   bool is_collecting() const noexcept { return collects() && !progress_.body_ended(); }
   std::size_t collected() const noexcept {
@@ -87,7 +89,9 @@ class exchange final : public handling, private transport {
   base::account* account() noexcept { return account_.get(); }
   void count_for_client() noexcept;
   std::int32_t stream() const noexcept { return stream_; }
-  bool is_done() const noexcept { return done_; }
+  bool is_done() const noexcept { return handler_ == handler_stage::ended; }
+  // At the connection's end: serve() will not resume.
+  void forget_handler() noexcept { handler_ = handler_stage::ended; }
   bool is_closed() const noexcept { return progress_.is_closed(); }
   // The whole answer was given to the session, and the rest of the request is of no use.
   bool is_unread() const noexcept { return !progress_.body_ended(); }
@@ -188,7 +192,9 @@ class exchange final : public handling, private transport {
   one_at_a_time::slot reading_;
   call_end* call_ = nullptr;  // of the WebSocket that is talked over
   bool silent_ = false;       // the request is HEAD: its answer has no body
-  bool done_ = false;         // no handler runs
+  // `waits`: serve() runs, and refers to this object.
+  enum class handler_stage : std::uint8_t { none, waits, ended };
+  handler_stage handler_ = handler_stage::none;
 };
 
 }  // namespace troupe::http::h2

@@ -49,7 +49,6 @@ class requested_end {
     const bool is_new = !parks && before != why;
     // The reason that ends the connection is not replaced by one that ends streams of it.
     if (is_for_streams && !may_continue(before)) return is_new;
-    TROUPE_INVARIANT(!(parks || is_for_streams) || may_continue(before), "Q1");
     // order: release  read by the task that finds its operation cancelled; pairs with why()/acquire
     why_.store(why, std::memory_order_release);
     idle_.request_stop();
@@ -66,7 +65,9 @@ class requested_end {
   // on the connection's own thread.
   void revive() {
     // order: relaxed  the mutex orders both
-    if (why_.load(std::memory_order_relaxed) == ending::aborted) return;
+    const ending before = why_.load(std::memory_order_relaxed);
+    if (before == ending::aborted) return;
+    TROUPE_INVARIANT(!may_continue(before) && before != ending::late_stream, "Q1");
     busy_ = std::stop_source();
   }
   // After request(parking): the connection continues and does not park. Returns false when it was
