@@ -13,8 +13,12 @@ std::uint64_t transaction_scopes::open() noexcept {
 void transaction_scopes::check(std::uint64_t scope, transaction_state now) {
   note(now);
   if (current_ != scope || has_ended_) refuse();
-  TROUPE_INVARIANT(scope != 0, "T1");
-  TROUPE_INVARIANT(now != transaction_state::none, "T2");
+}
+
+void transaction_scopes::commit() noexcept {
+  TROUPE_INVARIANT(current_ != 0, "T1");
+  TROUPE_INVARIANT(!has_ended_, "T2");
+  close();
 }
 
 error transaction_scopes::refusal(effect done) {

@@ -593,7 +593,7 @@ void session::commit() {
     roll_back();
     throw;
   }
-  scopes_.close();
+  scopes_.commit();
 }
 
 void session::roll_back() noexcept {

@@ -29,7 +29,9 @@ class transaction_scopes {
   // The transaction has begun. Returns the number of its scope, which its statements carry; it is
   // never 0, and no other scope of this session has it.
   std::uint64_t open() noexcept;
-  // The transaction was committed or rolled back by the session itself.
+  // The session itself has stored the transaction of the open scope, or asks the database to (T1,
+  // T2); or it has rolled it back, or lost it.
+  void commit() noexcept;
   void close() noexcept { current_ = 0; }
   bool is_open() const noexcept { return current_ != 0; }
   std::uint64_t current() const noexcept { return current_; }  // 0: none
