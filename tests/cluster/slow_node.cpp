@@ -87,7 +87,7 @@ task<> tell_a_slow_node(runtime& rt) {
 }
 
 TEST(cluster_slow_node, holds_its_senders_back_and_loses_nothing) {
-  for (const std::uint64_t seed : {1u, 2u, 3u}) {
+  for_each_seed(seeds_from(1, 3), [](std::uint64_t seed) {
     runtime_options chosen;
     chosen.policy = policy::simulated;
     chosen.seed = seed;
@@ -95,7 +95,7 @@ TEST(cluster_slow_node, holds_its_senders_back_and_loses_nothing) {
     future<> done = rt.spawn(tell_a_slow_node(rt));
     rt.run();
     done.get();
-  }
+  });
 }
 
 }  // namespace

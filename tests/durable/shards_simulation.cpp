@@ -17,7 +17,6 @@
 #include "durable/engine/engine.hpp"
 #include "durable/transfers.hpp"
 #include "kit/clock_and_random.hpp"
-#include "simulation/seeds.hpp"
 #include "support/conformance.hpp"
 #include "troupe/durable/simulated_storage.hpp"
 
@@ -378,21 +377,12 @@ std::string what_is_wrong(std::uint64_t seed, mistake made) {
 }
 
 TEST(durable_shards, each_transfer_has_its_effect_once_whoever_has_the_shards) {
-  const seed_range seeds = chosen_seeds(slow ? 40 : 200);
-  for (std::uint64_t seed = seeds.first; seed <= seeds.last; ++seed) {
-    const std::string wrong = what_is_wrong(seed, mistake::none);
-    ASSERT_EQ(wrong, "") << "repeat: TROUPE_SEED=" << seed;
-  }
+  for_each_seed(chosen_seeds(slow ? 40 : 200),
+                [](std::uint64_t seed) { EXPECT_EQ(what_is_wrong(seed, mistake::none), ""); });
 }
 
 void expect_found(mistake made) {
-  for (std::uint64_t seed = 1; seed <= 100; ++seed) {
-    if (what_is_wrong(seed, made) != "") {
-      std::cout << "found with seed " << seed << '\n';
-      return;
-    }
-  }
-  FAIL() << "no seed finds the mistake";
+  test::expect_found([made](std::uint64_t seed) { return what_is_wrong(seed, made); });
 }
 TEST(durable_shards, a_store_without_the_fence_is_found) { expect_found(mistake::no_fence); }
 TEST(durable_shards, a_store_without_the_dedupe_is_found) { expect_found(mistake::no_dedupe); }

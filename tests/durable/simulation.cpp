@@ -14,7 +14,6 @@
 
 #include "durable/transfers.hpp"
 #include "kit/clock_and_random.hpp"
-#include "simulation/seeds.hpp"
 #include "support/conformance.hpp"
 #include "troupe/durable/simulated_storage.hpp"
 #include "troupe/durable/store.hpp"
@@ -250,21 +249,12 @@ std::string what_is_wrong(std::uint64_t seed, mistake made) {
 }
 
 TEST(durable_simulation, each_transfer_has_its_effect_once) {
-  const seed_range seeds = chosen_seeds(slow ? 40 : 200);
-  for (std::uint64_t seed = seeds.first; seed <= seeds.last; ++seed) {
-    const std::string wrong = what_is_wrong(seed, mistake::none);
-    ASSERT_EQ(wrong, "") << "repeat: TROUPE_SEED=" << seed;
-  }
+  for_each_seed(chosen_seeds(slow ? 40 : 200),
+                [](std::uint64_t seed) { EXPECT_EQ(what_is_wrong(seed, mistake::none), ""); });
 }
 
 void expect_found(mistake made) {
-  for (std::uint64_t seed = 1; seed <= 100; ++seed) {
-    if (what_is_wrong(seed, made) != "") {
-      std::cout << "found with seed " << seed << '\n';
-      return;
-    }
-  }
-  FAIL() << "no seed finds the mistake";
+  test::expect_found([made](std::uint64_t seed) { return what_is_wrong(seed, made); });
 }
 TEST(durable_simulation, a_store_without_the_dedupe_is_found) { expect_found(mistake::no_dedupe); }
 TEST(durable_simulation, a_store_without_the_stored_replies_is_found) {
@@ -364,27 +354,25 @@ task<std::vector<int>> rings_of_many(runtime& rt, durable::simulated_faults faul
 }
 
 TEST(durable_simulation, each_reminder_comes_once) {
-  const seed_range seeds = chosen_seeds(20, 20);
-  for (std::uint64_t seed = seeds.first; seed <= seeds.last; ++seed) {
+  for_each_seed(chosen_seeds(20, 20), [](std::uint64_t seed) {
     for (const std::uint64_t loses : {0u, 20u}) {
       runtime rt({.policy = policy::simulated, .seed = seed});
       future<std::vector<int>> rings = rt.spawn(rings_of_many(rt, {loses, loses, 30ms}));
       rt.run();
-      EXPECT_EQ(rings.get(), std::vector<int>(100, 1)) << "repeat: TROUPE_SEED=" << seed;
+      EXPECT_EQ(rings.get(), std::vector<int>(100, 1));
     }
-  }
+  });
 }
 
 TEST(durable_simulation, a_reminder_comes_again_whatever_its_commits_take) {
-  const seed_range seeds = chosen_seeds(10, 10);
-  for (std::uint64_t seed = seeds.first; seed <= seeds.last; ++seed) {
+  for_each_seed(chosen_seeds(10, 10), [](std::uint64_t seed) {
     for (const std::uint64_t loses : {0u, 20u}) {
       runtime rt({.policy = policy::simulated, .seed = seed});
       future<int> rings = rt.spawn(rings_of_a_slow_store(rt, {loses, loses, 30ms}));
       rt.run();
-      EXPECT_GT(rings.get(), 1'000) << "repeat: TROUPE_SEED=" << seed;
+      EXPECT_GT(rings.get(), 1'000);
     }
-  }
+  });
 }
 
 }  // namespace

@@ -265,26 +265,21 @@ outcome play(std::uint64_t program, std::uint64_t seed) {
 class random_programs : public testing::TestWithParam<std::uint64_t> {};
 
 TEST_P(random_programs, agree_with_the_model) {
-  if (const char* alone = std::getenv("TROUPE_SEED")) {
-    const std::uint64_t seed = std::strtoull(alone, nullptr, 10);
-    EXPECT_EQ(play(seed, seed).wrong, "") << "TROUPE_SEED=" << seed;
-    return;
-  }
-  const std::uint64_t begin = GetParam() * 1000;
   const auto count = static_cast<std::uint64_t>(fewer(1000, 10));
+  const seed_range seeds = seeds_from(GetParam() * 1000, count);
   std::size_t messages = 0, dead = 0;
-  for (std::uint64_t seed = begin; seed < begin + count; ++seed) {
+  for_each_seed(seeds, [&](std::uint64_t seed) {
     const outcome result = play(seed, seed);
     messages += result.messages;
     dead += result.dead;
-    ASSERT_EQ(result.wrong, "") << "reproduce: TROUPE_SEED=" << seed
-                                << " ctest --preset release -R random_programs";
+    ASSERT_EQ(result.wrong, "");
     if (seed % 10 == 0) {
       const outcome again = play(seed, seed);
-      ASSERT_EQ(again.trace, result.trace) << "TROUPE_SEED=" << seed << " twice";
-      ASSERT_EQ(again.time, result.time) << "TROUPE_SEED=" << seed << " twice";
+      ASSERT_EQ(again.trace, result.trace) << "the seed twice";
+      ASSERT_EQ(again.time, result.time) << "the seed twice";
     }
-  }
+  });
+  if (seeds.first == seeds.last) return;  // a seed is repeated
   // A generator that makes programs without messages would show nothing.
   EXPECT_GT(messages / count, 20u);
   EXPECT_GT(dead, 0u);

@@ -3,6 +3,7 @@
 
 #include <array>
 
+#include "simulation/seeds.hpp"
 #include "troupe/troupe.hpp"
 
 namespace troupe::test {
@@ -18,7 +19,8 @@ task<std::size_t> first_of_two() {
 
 TEST(selects, win_by_the_seed) {
   std::array<int, 2> wins{};
-  for (std::uint64_t seed = 1; seed <= 40; ++seed) {
+  const seed_range all = seeds_from(1, 40);
+  for_each_seed(all, [&wins](std::uint64_t seed) {
     std::array<std::size_t, 2> won{};
     for (std::size_t& each : won) {
       runtime rt({.policy = policy::simulated, .seed = seed});
@@ -26,9 +28,10 @@ TEST(selects, win_by_the_seed) {
       rt.run();
       each = done.get();
     }
-    EXPECT_EQ(won[0], won[1]) << "seed " << seed;
+    EXPECT_EQ(won[0], won[1]);
     ++wins[won[0]];
-  }
+  });
+  if (all.first == all.last) return;  // a seed is repeated
   EXPECT_GT(wins[0], 5);
   EXPECT_GT(wins[1], 5);
 }

@@ -17,6 +17,7 @@
 #include <variant>
 #include <vector>
 
+#include "simulation/seeds.hpp"
 #include "troupe/troupe.hpp"
 
 #if defined(__SANITIZE_THREAD__) || defined(__SANITIZE_ADDRESS__)
@@ -132,13 +133,6 @@ class scoped_environment {
   bool was_set_ = false;
 };
 
-// The name of the running test, as --gtest_filter takes it.
-inline std::string running_test() {
-  const testing::TestInfo* info = testing::UnitTest::GetInstance()->current_test_info();
-  return info == nullptr ? std::string("none")
-                         : std::string(info->test_suite_name()) + "." + info->name();
-}
-
 class conformance : public testing::TestWithParam<setting> {
  protected:
   void SetUp() override {
@@ -148,9 +142,7 @@ class conformance : public testing::TestWithParam<setting> {
     }
   }
   void TearDown() override {
-    if (!HasFailure()) return;
-    std::printf("reproduce: TROUPE_SEED=%llu ctest --preset release -R '%s'\n",
-                static_cast<unsigned long long>(GetParam().seed), running_test().c_str());
+    if (HasFailure()) std::printf("%s\n", repeat_line(GetParam().seed).c_str());
   }
 
   troupe::runtime_options options() const {

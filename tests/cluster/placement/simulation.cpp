@@ -8,7 +8,6 @@
 #include <array>
 #include <chrono>
 #include <cstdint>
-#include <iostream>
 #include <map>
 #include <memory>
 #include <string>
@@ -18,7 +17,6 @@
 #include "cluster/leases/memory_leases.hpp"
 #include "cluster/placement/placement.hpp"
 #include "kit/clock_and_random.hpp"
-#include "simulation/seeds.hpp"
 #include "support/conformance.hpp"
 
 namespace troupe::test {
@@ -405,21 +403,12 @@ std::string what_is_wrong(std::uint64_t seed, mistake made) {
 }
 
 TEST(placement_simulation, no_shard_has_two_nodes_and_calm_brings_balance) {
-  const seed_range seeds = chosen_seeds(slow ? 20 : 200);
-  for (std::uint64_t seed = seeds.first; seed <= seeds.last; ++seed) {
-    const std::string wrong = what_is_wrong(seed, mistake::none);
-    ASSERT_EQ(wrong, "") << "repeat: TROUPE_SEED=" << seed;
-  }
+  for_each_seed(chosen_seeds(slow ? 20 : 200),
+                [](std::uint64_t seed) { EXPECT_EQ(what_is_wrong(seed, mistake::none), ""); });
 }
 
 void expect_found(mistake made) {
-  for (std::uint64_t seed = 1; seed <= 100; ++seed) {
-    const std::string wrong = what_is_wrong(seed, made);
-    if (wrong == "") continue;
-    std::cout << "found with seed " << seed << ": " << wrong.substr(0, 100) << '\n';
-    return;
-  }
-  FAIL() << "no seed finds the mistake";
+  test::expect_found([made](std::uint64_t seed) { return what_is_wrong(seed, made); });
 }
 TEST(placement_simulation, a_lease_without_a_margin_is_found) { expect_found(mistake::no_margin); }
 TEST(placement_simulation, an_owner_without_a_new_fence_is_found) {

@@ -20,7 +20,6 @@
 
 #include "cluster/node/simulation_parts.hpp"
 #include "kit/clock_and_random.hpp"
-#include "simulation/seeds.hpp"
 #include "support/conformance.hpp"
 #include "support/linearizable.hpp"
 #include "troupe/cluster/node.hpp"
@@ -687,11 +686,9 @@ std::string what_is_wrong(std::uint64_t seed, mistake made, totals& sum) {
 
 TEST(whole_nodes, histories_are_linearizable_and_nothing_hangs_whatever_fails) {
   totals sum;
-  const seed_range seeds = chosen_seeds(slow ? 20 : 200);
-  for (std::uint64_t seed = seeds.first; seed <= seeds.last; ++seed) {
-    const std::string wrong = what_is_wrong(seed, mistake::none, sum);
-    ASSERT_EQ(wrong, "") << "repeat: TROUPE_SEED=" << seed;
-  }
+  for_each_seed(chosen_seeds(slow ? 20 : 200), [&sum](std::uint64_t seed) {
+    EXPECT_EQ(what_is_wrong(seed, mistake::none, sum), "");
+  });
   std::cout << sum.asked << " asks, of which " << sum.answered << " were answered\n";
   EXPECT_GT(sum.answered, sum.asked / 2);
 }
@@ -699,21 +696,16 @@ TEST(whole_nodes, histories_are_linearizable_and_nothing_hangs_whatever_fails) {
 // 901: an ask that was told that it had not run was still in the inbox, and ran later.
 TEST(whole_nodes, what_seeds_have_found_stays_mended) {
   totals sum;
-  for (const std::uint64_t seed : {901u}) {
-    const std::string wrong = what_is_wrong(seed, mistake::none, sum);
-    EXPECT_EQ(wrong, "") << "repeat: TROUPE_SEED=" << seed;
+  for (const std::uint64_t known : {901u}) {
+    for_each_seed(seeds_from(known, 1), [&sum](std::uint64_t seed) {
+      EXPECT_EQ(what_is_wrong(seed, mistake::none, sum), "");
+    });
   }
 }
 
 TEST(whole_nodes, nodes_whose_commits_look_at_no_fence_are_found) {
   totals sum;
-  for (std::uint64_t seed = 1; seed <= 100; ++seed) {
-    const std::string wrong = what_is_wrong(seed, mistake::no_fence, sum);
-    if (wrong == "") continue;
-    std::cout << "found with seed " << seed << ": " << wrong.substr(0, 200) << '\n';
-    return;
-  }
-  FAIL() << "no seed finds the mistake";
+  expect_found([&sum](std::uint64_t seed) { return what_is_wrong(seed, mistake::no_fence, sum); });
 }
 
 }  // namespace
