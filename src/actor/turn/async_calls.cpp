@@ -111,13 +111,20 @@ void leave(tasks::async_call& done, cell& actor) noexcept {
   drop_in_turn(actor);
 }
 
+}  // namespace
+
+void end_resumed(tasks::async_call& done) noexcept {
+  cell& actor = *static_cast<cell*>(done.actor);
+  if (done.is_listed()) actor_system::of(actor).waiting.remove(done);
+  active_here().go_on();
+  leave(done, actor);
+}
+
+namespace {
+
 // In the actor's turn: resumes the call for which the actor is suspended.
 const char* resume(tasks::async_call& async_call) noexcept {
-  if (!run_again(async_call)) return nullptr;
-  cell& actor = *static_cast<cell*>(async_call.actor);
-  if (async_call.is_listed()) actor_system::of(actor).waiting.remove(async_call);
-  active_here().go_on();
-  leave(async_call, actor);
+  if (run_again(async_call)) end_resumed(async_call);
   return nullptr;
 }
 

@@ -25,6 +25,8 @@
 #include "observe/ticks.hpp"
 #include "sched/stealing/worker.hpp"
 #include "troupe/actor/call.hpp"
+#include "troupe/observe/trace.hpp"
+#include "troupe/task/future.hpp"
 
 namespace troupe::actor {
 constinit thread_local turn_state turn_of_thread;
@@ -460,6 +462,31 @@ TROUPE_INLINE void end_on_fast_path(tasks::running_state& state, actor_system& s
   actor.type->destroy(actor.object());
 }
 
+// The act of all waits for a future.
+struct future_act : tasks::future_wait {
+  static constexpr message::handler value = &future_wait::act_on;
+};
+
+// Resumes the actor's suspended call from a wait for a future, as the wait's own `act` would,
+// without the calls between them: most waits that a turn ends are for an answer or a result.
+// Returns false, and does nothing, if `mail` is another message. On the fast path, which no stop
+// that discards takes.
+TROUPE_INLINE bool resume_from_future(tasks::running_state& state, tasks::async_call& call,
+                                      message& mail) noexcept {
+  if (mail.act != future_act::value || call.awaited != &mail || observe::tracing()) return false;
+  tasks::coroutine& waiter = *call.awaited->waiter;
+  call.awaited = nullptr;  // as suspension::end, but for making the coroutine ready
+  call.refill();
+  // order: relaxed  for running_handlers, a snapshot
+  state.method.store(call.call.act, std::memory_order_relaxed);
+  call.start(waiter);
+  if (call.done) [[unlikely]] {
+    state.running_call = nullptr;
+    end_resumed(call);
+  }
+  return true;
+}
+
 // The turn of a suspended actor for which one urgent message came, when nothing else takes the turn
 // off the fast path.
 template <bool Counted>
@@ -469,10 +496,15 @@ TROUPE_NOINLINE sched::after_turn go_on(activation& active) noexcept {
   // order: relaxed (both)  for running_handlers, a snapshot; the thread's own
   state.actor.store(active.actor, std::memory_order_relaxed);
   message& mail = active.pop_urgent();
-  state.running_call = active.suspended;  // a branch of this call may resume
-  thread_counts* counts = nullptr;
-  if constexpr (Counted) counts = counts_in_turn(state, actor_system::of(*active.actor));
-  handle_urgent(state, counts, active, mail);
+  tasks::async_call& call = *active.suspended;
+  state.running_call = &call;  // a branch of this call may resume
+  bool resumed = false;
+  if constexpr (!Counted) resumed = resume_from_future(state, call, mail);
+  if (!resumed) {
+    thread_counts* counts = nullptr;
+    if constexpr (Counted) counts = counts_in_turn(state, actor_system::of(*active.actor));
+    handle_urgent(state, counts, active, mail);
+  }
   state.running_call = nullptr;  // a resumed branch does not reset this itself
   // order: relaxed  as above
   if (is_suspended(state, active) && !state.unusual.load(std::memory_order_relaxed)) {

@@ -121,6 +121,8 @@ void cancel_turns(activation& active) noexcept;
 // Adds to the count of suspended turns. A thread's own count is the turns that were suspended here
 // less those that ended here: it may be negative.
 void count_suspended(int change) noexcept;
+// In the actor's turn: the call for which the actor was suspended is done.
+void end_resumed(tasks::async_call& done) noexcept;
 // At the runtime's end: cancels the suspended turn and ends it here and now.
 void end_call(activation& active) noexcept;
 // The same for the suspended calls of a reentrant actor.
