@@ -142,6 +142,15 @@ TROUPE_NOINLINE void deliver_to_inactive(sched::worker& self, cell& actor, messa
   deliver_from_afar(actor, mail);
 }
 
+// Urgent mail for an actor of this worker that has mail. Leaves the worker's lock.
+TROUPE_NOINLINE void deliver_among(sched::worker& self, activation& active,
+                                   message& mail) noexcept {
+  active.append_urgent(mail);
+  self.wake_if_idle(active);
+  self.lock.leave();
+  if (self.unwatched()) self.ask_for_watch();  // the running handler may take long (P11)
+}
+
 // The sender is a worker inside its own lock; this function leaves the lock.
 template <bool Urgent, bool Counted = false>
 TROUPE_INLINE void deliver_inside(sched::worker& self, cell& actor, message& mail) {
@@ -153,8 +162,12 @@ TROUPE_INLINE void deliver_inside(sched::worker& self, cell& actor, message& mai
     // order: relaxed  ours is written inside our lock only
     if (active.home_worker.load(std::memory_order_relaxed) == &self) [[likely]] {
       if constexpr (Urgent) {
-        active.append_urgent(mail);
-        self.wake_if_idle(active);
+        if (!active.empty()) [[unlikely]]
+          return deliver_among(self, active, mail);
+        active.begin_urgent(mail);
+        // A branch, since an actor without mail whose wait ends is nearly always idle.
+        if (sched::is_idle(active)) [[likely]]
+          self.push(active);
       } else {
         active.append(mail);
         if constexpr (Counted) active.length.add_one();
