@@ -1,6 +1,7 @@
 #include "troupe/task/future.hpp"
 
 #include "base/invariant.hpp"
+#include "task/one_shot.hpp"
 #include "task/running/actor_functions.hpp"
 #include "task/running/runtime_state.hpp"
 #include "task/timers.hpp"
@@ -35,35 +36,65 @@ void check_for_cycle(ask_link& asked, const coroutine& awaiting) try {
 
 }  // namespace
 
+namespace {
+
+using shot = one_shot<observer, std::atomic<std::uintptr_t>>;
+
+// Before the coroutine waits for the answer of an ask.
+TROUPE_INLINE void note_ask(ask_link& asked, const coroutine& awaiting, bool limited) {
+  async_call& call = *awaiting.call;
+  // order: relaxed  for messages; a thread that follows the chain of askers may read it at any
+  // time
+  std::atomic_ref(asked.at).store(awaiting.awaits_at, std::memory_order_relaxed);
+  // Only when the call that asked waits itself, and for this alone. If another task awaits the
+  // answer, or the wait is one of several side by side, only the search knows enough.
+  const bool by_asker = asked.by_call() && call.answers == asked.parent &&
+                        (asked.asker == nullptr || asked.asker == call.actor) &&
+                        group::awaits(call) == nullptr && side_call::of(call) == nullptr;
+  if (limited || !by_asker) return;
+  if (asked.may_close_cycle()) check_for_cycle(asked, awaiting);
+  change(asked, ask_link::wait::waits);
+}
+
+TROUPE_INLINE bool begin_wait(suspension& wait, observer& for_result, shared_state& state,
+                              coroutine& awaiting) noexcept {
+  wait.begin(awaiting);
+  if (shot(state.word).attach(for_result)) [[likely]]
+    return true;
+  wait.forget();
+  return false;
+}
+
+// These two are apart, so that a wait for another result saves no registers.
+TROUPE_NOINLINE bool search_and_wait(suspension& wait, observer& for_result, shared_state& state,
+                                     coroutine& awaiting) noexcept {
+  awaiting.call->at->search_soon(awaiting.call->actor);
+  return begin_wait(wait, for_result, state, awaiting);
+}
+TROUPE_INLINE bool wait_for_result(suspension& wait, observer& for_result, shared_state& state,
+                                   coroutine& awaiting) noexcept {
+  // order: relaxed  a search that begins now comes too early for this wait; the thread that parks
+  // the actor asks again
+  if (!wait.limited && !awaiting.call->at->searched_soon->load(std::memory_order_relaxed))
+      [[unlikely]]
+    return search_and_wait(wait, for_result, state, awaiting);
+  return begin_wait(wait, for_result, state, awaiting);
+}
+TROUPE_NOINLINE bool wait_for_answer(suspension& wait, observer& for_result, shared_state& state,
+                                     coroutine& awaiting) {
+  note_ask(*state.asked, awaiting, wait.limited);
+  return wait_for_result(wait, for_result, state, awaiting);
+}
+
+}  // namespace
+
 bool future_wait::suspend(coroutine& awaiting) {
-  if (awaiting.call->cancelled) {
+  if (awaiting.call->cancelled) [[unlikely]] {
     ended = outcome::cancelled;
     return false;
   }
-  if (ask_link* const asked = state_->asked) {
-    // order: relaxed  for messages; a thread that follows the chain of askers may read it at any
-    // time
-    std::atomic_ref(asked->at).store(awaiting.awaits_at, std::memory_order_relaxed);
-    // Only when the call that asked waits itself, and for this alone. If another task awaits the
-    // answer, or the wait is one of several side by side, only the search knows enough.
-    const bool by_asker = asked->by_call() && group::awaits(*awaiting.call) == nullptr &&
-                          side_call::of(*awaiting.call) == nullptr &&
-                          awaiting.call->answers == asked->parent &&
-                          (asked->asker == nullptr || asked->asker == awaiting.call->actor);
-    if (!limited && by_asker) {
-      if (asked->may_close_cycle()) check_for_cycle(*asked, awaiting);
-      change(*asked, ask_link::wait::waits);
-    }
-  }
-  const call_host& at = *awaiting.call->at;
-  // order: relaxed  a search that begins now comes too early for this wait; the thread that parks
-  // the actor asks again
-  if (!limited && !at.searched_soon->load(std::memory_order_relaxed)) [[unlikely]]
-    at.search_soon(awaiting.call->actor);
-  begin(awaiting);
-  if (state_->attach(*this)) return true;
-  forget();
-  return false;
+  return state_->asked != nullptr ? wait_for_answer(*this, *this, *state_, awaiting)
+                                  : wait_for_result(*this, *this, *state_, awaiting);
 }
 
 void throw_refused(const suspension& wait) {
