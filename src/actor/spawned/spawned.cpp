@@ -47,14 +47,14 @@ struct spawned {
   }
   // The task's actor, which no other thread knows. Does not count it. Throws std::bad_alloc. For a
   // runtime that is not observed.
-  TROUPE_INLINE spawned_task& make_actor() const {
-    void* const slot = system->slots.allocate(spawned_type.slot_bytes, own_magazines(*system));
+  TROUPE_INLINE spawned_task& make_actor(memory::slot_space::magazines* mine) const {
+    void* const slot = system->slots.allocate(spawned_type.slot_bytes, mine);
     const auto offset = static_cast<std::uint8_t>(spawned_type.offset / 8);
     return make_object(*::new (slot) cell(spawned_type, 0, offset));
   }
   // The same for any runtime.
   spawned_task& make_actor_again() const {
-    if (system->counts == nullptr) return make_actor();
+    if (system->counts == nullptr) return make_actor(own_magazines(*system));
     const std::size_t offset = spawned_type.offset_behind(last_bytes);
     void* const slot =
         system->slots.allocate(spawned_type.slot_bytes_behind(last_bytes), own_magazines(*system));
@@ -141,7 +141,7 @@ TROUPE_INLINE activation& become_activation(sched::runnable& item, cell* actor) 
 // Makes the task an actor with its start as the first message. Null when memory was out: then the
 // task has ended.
 activation* become_actor(sched::runnable& item, const spawned& what) noexcept try {
-  spawned_task& object = what.make_actor();
+  spawned_task& object = what.make_actor(own_magazines(*what.system));
   activation& active = become_activation(item, static_cast<cell*>(object.own_call.actor));
   active.type = what.system->turns;
   active.append(object);
@@ -152,8 +152,9 @@ activation* become_actor(sched::runnable& item, const spawned& what) noexcept tr
   return nullptr;
 }
 
-sched::after_turn run_slow_path(sched::runnable& item, const spawned& what) {
-  activation* const active = become_actor(item, what);
+// The result has been taken from the item.
+TROUPE_NOINLINE sched::after_turn run_as_actor(queued_task& item, tasks::shared_state* result) {
+  activation* const active = become_actor(item, {item.act, item.root, result, item.system});
   return active == nullptr ? sched::after_turn::gone : active->type->run(*active);
 }
 
@@ -182,19 +183,22 @@ TROUPE_NOINLINE sched::after_turn go_on_as_actor(tasks::running_state& state, ac
 }
 
 sched::after_turn run(sched::runnable& item) {
-  const spawned what = spawned::take(static_cast<queued_task&>(item));
-  actor_system& system = *what.system;
+  auto& queued = static_cast<queued_task&>(item);
+  actor_system& system = *queued.system;
   tasks::running_state& state = tasks::running_here();
   // order: relaxed (both)  as in takes_fast_path (turn.cpp)
   if (system.slow_path_flags.load(std::memory_order_relaxed) != 0 ||
       state.runtime.load(std::memory_order_relaxed) != &system) [[unlikely]] {
-    return run_slow_path(item, what);
+    return run_as_actor(queued, spawned::take(queued).result);
   }
+  const spawned what = spawned::take(queued);
+  // The thread stays the same during this turn: so do its magazines.
+  memory::slot_space::magazines* const mine = own_magazines(system);
   spawned_task* made = nullptr;
   try {
-    made = &what.make_actor();
+    made = &what.make_actor(mine);
   } catch (const std::bad_alloc&) {
-    return run_slow_path(item, what);
+    return run_as_actor(queued, what.result);
   }
   spawned_task& object = *made;
   cell& actor = *static_cast<cell*>(object.own_call.actor);
@@ -216,7 +220,7 @@ sched::after_turn run(sched::runnable& item) {
   }
   state.own.add(tasks::counted::messages, 1);
   state.own.add(tasks::counted::ended, 1);
-  system.slots.free(&actor, own_magazines(system));
+  system.slots.free(&actor, mine);
   active.actor = nullptr;
   return leave_turn(state, sched::after_turn::gone);
 }
@@ -294,6 +298,18 @@ TROUPE_NOINLINE void start_slow(const placement& where, const spawned& what) {
   submit(where.system, *active);
 }
 
+// Throws std::bad_alloc.
+TROUPE_INLINE queued_task& make_queued(const sched::runnable_vtable& type, message::handler act,
+                                       tasks::coroutine& root, tasks::shared_state& result,
+                                       actor_system& system) {
+  auto& item = make_runnable<queued_task>(type);
+  item.act = act;
+  item.root = &root;
+  queued_task::result_word(item.result).set(result);
+  item.system = &system;
+  return item;
+}
+
 // Such a task would run beside the actor's turns, and the actor may be gone before the task ends.
 TROUPE_NOINLINE void refuse_part_of(cell& running, const void* object) {
   if (offset_in(running, object) == SIZE_MAX) return;
@@ -307,31 +323,49 @@ TROUPE_NOINLINE void refuse_part_of(cell& running, const void* object) {
 
 }  // namespace
 
-queued_task* start_spawned(const placement& where, message::handler act, tasks::coroutine& root,
-                           tasks::shared_state& result) {
+namespace {
+
+// Off the fast path of start_spawned.
+TROUPE_NOINLINE queued_task* start_unusual(const placement& where, message::handler act,
+                                           tasks::coroutine& root, tasks::shared_state& result) {
   actor_system& system = where.system;
-  if (system.is_simulated) [[unlikely]]
-    result.main_lane = system.main_lane;
+  if (system.is_simulated) result.main_lane = system.main_lane;
   if (const void* const object = root.object_before_start()) {
     if (cell* const running = current_cell()) refuse_part_of(*running, object);
   }
-  // order: relaxed (both)  as takes_fast_path (turn.cpp); the ending thread's own, or a handler's
-  // that may see it late
+  // order: relaxed (both)  as in start_spawned
   if (where.has_options || system.slow_path_flags.load(std::memory_order_relaxed) != 0 ||
-      system.closing.load(std::memory_order_relaxed)) [[unlikely]] {
+      system.closing.load(std::memory_order_relaxed)) {
     const spawned what{act, &root, &result, &system};
     system.discarding() ? turn_away(system, what) : start_slow(where, what);
     return nullptr;
   }
   const bool outside = own_worker(system) == nullptr;
-  auto& item = make_runnable<queued_task>(outside ? queued_from_outside_type : queued_type);
-  item.act = act;
-  item.root = &root;
-  queued_task::result_word(item.result).set(result);
-  item.system = &system;
+  auto& item =
+      make_queued(outside ? queued_from_outside_type : queued_type, act, root, result, system);
   tasks::count(system, tasks::counted::spawned);
   submit(system, item);
   return outside ? &item : nullptr;
+}
+
+}  // namespace
+
+queued_task* start_spawned(const placement& where, message::handler act, tasks::coroutine& root,
+                           tasks::shared_state& result) {
+  actor_system& system = where.system;
+  sched::worker* const self = own_worker(system);
+  // order: relaxed (both)  as takes_fast_path (turn.cpp); the ending thread's own, or a handler's
+  // that may see it late
+  const unsigned unusual = unsigned{system.slow_path_flags.load(std::memory_order_relaxed)} |
+                           unsigned{system.closing.load(std::memory_order_relaxed)} |
+                           unsigned{where.has_options} | unsigned{system.is_simulated};
+  if (unusual != 0 || self == nullptr || root.object_before_start() != nullptr) [[unlikely]]
+    return start_unusual(where, act, root, result);
+  auto& item = make_queued(queued_type, act, root, result, system);
+  tasks::count(system, tasks::counted::spawned);
+  if (!self->submit(item)) [[unlikely]]
+    submit_patiently(system, item);
+  return nullptr;
 }
 
 // Asleep.
