@@ -14,27 +14,42 @@
 
 namespace troupe {
 
-scheduled_call::scheduled_call(std::shared_ptr<runtime_core> in, unique_function<void()>&& calls,
+scheduled_call::scheduled_call(runtime_core& in, unique_function<void()>&& calls,
                                std::chrono::nanoseconds again, const timer_options& options,
                                void* to)
     : timer(&on_time,
             again == std::chrono::nanoseconds::zero() ? tasks::timer_source::after
                                                       : tasks::timer_source::every,
             options.weak),
-      core_(std::move(in)),
+      core_(in.shared_from_this()),
       procedure_(std::move(calls)),
       rare_(again == std::chrono::nanoseconds::zero() && !options.stop.stop_possible() &&
                     to == nullptr
-                ? nullptr
-                : new rare{again, to, {}, {}}) {}
+                ? rare_part()
+                : make_rare(again, to)) {}
 
 scheduled_call::~scheduled_call() {
-  if (void* const held = actor()) tasks::drop_actor(held);
+  if (void* const held = actor()) [[unlikely]]
+    tasks::drop_actor(held);
+}
+
+TROUPE_NOINLINE void scheduled_call::rare_deleter::operator()(rare* old) const noexcept {
+  delete old;
+}
+TROUPE_NOINLINE scheduled_call::rare_part scheduled_call::make_rare(std::chrono::nanoseconds again,
+                                                                    void* to) {
+  return rare_part(new rare{again, to, {}, {}});
 }
 
 void scheduled_call::start(std::chrono::nanoseconds span, const std::stop_token& stop) {
   const std::int64_t due_ns = tasks::due_in(*core_->clock, span);
-  if (rare_ != nullptr) rare_->due = std::chrono::nanoseconds(due_ns);
+  if (rare_ != nullptr) [[unlikely]]
+    return start_rare(due_ns, stop);
+  core_->clock->arm(*this, due_ns);
+}
+
+TROUPE_NOINLINE void scheduled_call::start_rare(std::int64_t due_ns, const std::stop_token& stop) {
+  rare_->due = std::chrono::nanoseconds(due_ns);
   core_->clock->arm(*this, due_ns);
   if (stop.stop_possible()) rare_->stop.emplace(stop, on_stop{*this});
 }
@@ -172,8 +187,9 @@ void timer::drop() noexcept { call_->drop_ref(); }
 namespace {
 
 // The procedure, each call of which gets a context of its own.
-unique_function<void()> in_contexts(actor::actor_system& system, const context_options& heap,
-                                    unique_function<void()> procedure) {
+TROUPE_NOINLINE unique_function<void()> in_contexts(actor::actor_system& system,
+                                                    const context_options& heap,
+                                                    unique_function<void()> procedure) {
   static_cast<void>(make_context(heap));  // an option_error comes here, and not in each call
   return [&system, heap, procedure = std::move(procedure)]() mutable {
     owned_context here = make_context(heap);
@@ -205,12 +221,43 @@ class held_actor {
   void* actor_ = nullptr;
 };
 
-// The procedure, each call of which runs in the trace.
-unique_function<void()> in_trace(tasks::context_ref trace, unique_function<void()> procedure) {
+// The procedure, each call of which runs in the caller's trace, if there is one.
+TROUPE_NOINLINE unique_function<void()> in_trace(unique_function<void()> procedure) {
+  tasks::context_ref trace = tasks::context_ref::current_trace();
+  if (trace.get() == nullptr) return procedure;
   return [trace = std::move(trace), procedure = std::move(procedure)]() mutable {
     const tasks::inside_context inside(trace.get());
     procedure();
   };
+}
+
+// Makes the call and arms it. `to` is null, or is the actor whose turns the calls are. The caller
+// gets the handle's ref.
+scheduled_call& start_call(runtime_core& core, std::chrono::nanoseconds span,
+                           unique_function<void()>&& procedure, std::chrono::nanoseconds period,
+                           const timer_options& chosen, held_actor* to) {
+  auto& call = *new scheduled_call(core, std::move(procedure), period, chosen,
+                                   to == nullptr ? nullptr : to->get());
+  if (to != nullptr) [[unlikely]]
+    to->release();
+  try {
+    call.start(span, chosen.stop);
+  } catch (...) {
+    call.drop_ref();  // the timers' ref
+    call.drop_ref();
+    throw;
+  }
+  return call;
+}
+
+TROUPE_NOINLINE scheduled_call& start_call_in_turns(runtime_core& core,
+                                                    std::chrono::nanoseconds span,
+                                                    unique_function<void()>&& procedure,
+                                                    std::chrono::nanoseconds period,
+                                                    const timer_options& chosen) {
+  held_actor actor;
+  actor.hold_current();
+  return start_call(core, span, std::move(procedure), period, chosen, &actor);
 }
 
 }  // namespace
@@ -220,23 +267,15 @@ timer runtime_core::schedule(std::chrono::nanoseconds span, unique_function<void
                              bool in_turns) {
   // order: relaxed  set before the pool ends, by the thread that ends it
   if (chosen.stop.stop_requested() || system->closing.load(std::memory_order_relaxed)) return {};
-  if (chosen.context) procedure = in_contexts(*system, *chosen.context, std::move(procedure));
-  if (tasks::context_ref current = tasks::context_ref::current_trace(); current.get() != nullptr)
-    procedure = in_trace(std::move(current), std::move(procedure));
-  held_actor actor;
-  if (in_turns) actor.hold_current();
-  auto& call =
-      *new scheduled_call(shared_from_this(), std::move(procedure), period, chosen, actor.get());
-  actor.release();
-  timer handle(call);
-  try {
-    call.start(span, chosen.stop);
-    // another thread's call may be the first event in a while
-    if (simulated_ != nullptr) simulated_->poke();
-  } catch (...) {
-    call.drop_ref();
-    throw;
-  }
+  if (chosen.context) [[unlikely]]
+    procedure = in_contexts(*system, *chosen.context, std::move(procedure));
+  if (tasks::current_context() != nullptr) [[unlikely]]
+    procedure = in_trace(std::move(procedure));
+  timer handle(in_turns ? start_call_in_turns(*this, span, std::move(procedure), period, chosen)
+                        : start_call(*this, span, std::move(procedure), period, chosen, nullptr));
+  // another thread's call may be the first event in a while
+  if (simulated_ != nullptr) [[unlikely]]
+    simulated_->poke();
   return handle;
 }
 

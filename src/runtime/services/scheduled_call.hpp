@@ -26,8 +26,8 @@ namespace troupe {
 struct scheduled_call final : tasks::timer {
   // `again` zero: once. Owns a ref to the actor `to`, whose turns the calls are; null: the calls
   // are procedures of the pool. Throws std::bad_alloc, and then owns nothing.
-  scheduled_call(std::shared_ptr<runtime_core> in, unique_function<void()>&& calls,
-                 std::chrono::nanoseconds again, const timer_options& options, void* to);
+  scheduled_call(runtime_core& in, unique_function<void()>&& calls, std::chrono::nanoseconds again,
+                 const timer_options& options, void* to);
   ~scheduled_call();
 
   static void* operator new(std::size_t bytes) { return memory::allocate(bytes); }
@@ -92,10 +92,17 @@ struct scheduled_call final : tasks::timer {
     std::chrono::nanoseconds due{};
     std::optional<std::stop_callback<on_stop>> stop;
   };
+  // Apart, so that no other call saves registers for it.
+  struct rare_deleter {
+    void operator()(rare* old) const noexcept;
+  };
+  using rare_part = std::unique_ptr<rare, rare_deleter>;
+  static rare_part make_rare(std::chrono::nanoseconds again, void* to);
+  void start_rare(std::int64_t due_ns, const std::stop_token& stop);
 
   const std::shared_ptr<runtime_core> core_;
   unique_function<void()> procedure_;
-  const std::unique_ptr<rare> rare_;
+  const rare_part rare_;
   std::atomic<std::uint32_t> refs_{2};  // the timer's own ref, and the handle's
   enum class step : std::uint8_t { waits, runs, cancelled };
   std::atomic<step> step_{step::waits};
