@@ -13,7 +13,13 @@ import sys
 
 HEADERS = pathlib.Path(__file__).resolve().parents[2] / "include"
 WORD = re.compile(r"[A-Za-z_]\w*")
-SCOPE = re.compile(r"\b(?:namespace|class|struct|union|enum)\s+([^;{}()]*)\{")
+NO_CODE = re.compile(r"//[^\n]*|/\*.*?\*/|alignas\([^)]*\)|\[\[.*?\]\]"
+                     r"|^[ \t]*#(?!\s*(?:if|el|endif))(?:[^\n\\]|\\.)*"  # what is left of directives tells the branches
+                     r'|R"(\w*)\(.*?\)\1"|"(?:[^"\\\n]|\\.)*"'
+                     r"|'(?:[^'\\\n]|\\.)'", re.S | re.M)
+# The head of a namespace or class, up to its brace; behind `:` and `final` it names other classes.
+SCOPE = re.compile(r"\b(?:namespace|class|struct|union|enum(?:\s+(?:class|struct))?)\s+([A-Za-z_][\w:\s]*?)\s*(?:<[^;{}()]*>)?\s*(?:final\s*)?"
+                   r"(?:(?<!:):(?!:)[^;{}]*)?$")
 
 
 @functools.cache
@@ -21,19 +27,35 @@ def words_of_headers():
     return frozenset(word for header in HEADERS.rglob("*.hpp") for word in WORD.findall(header.read_text()))
 
 
+def scopes_of(text):
+    """The full names of the namespaces and of the classes with a body, as tuples of words."""
+    found, around, head, before = {()}, [()], "", []
+    for piece in re.split(r"([{};]|^[ \t]*#[^\n]*)", NO_CODE.sub(" ", text), flags=re.M):
+        directive = piece.strip().removeprefix("#").strip() if piece.strip().startswith("#") else ""
+        if directive.startswith("if"):
+            before.append(around.copy())
+        elif directive.startswith("el"):
+            around = before[-1].copy()  # each branch begins in the same scope
+        elif directive.startswith("endif"):
+            before.pop()
+        elif piece == "{":
+            opened = SCOPE.search(head)
+            around.append(around[-1] + tuple(WORD.findall(opened[1])) if opened else around[-1])
+            found.update(around[-1][:length] for length in range(len(around[-1]) + 1))
+        elif piece == "}":
+            around.pop()
+        if not directive:
+            head = "" if piece in ("{", "}", ";") else head + piece
+    return found
+
+
 @functools.cache
 def scopes_of_headers():
-    """The words in the heads of namespaces and of classes that have a body: programs name no member of the others."""
-    found = set()
-    for header in HEADERS.rglob("*.hpp"):
-        text = re.sub(r"//[^\n]*|alignas\([^)]*\)", "", header.read_text())
-        for head in SCOPE.findall(text):
-            found.update(WORD.findall(head))
-    return frozenset(found)
+    return frozenset().union(*(scopes_of(header.read_text()) for header in HEADERS.rglob("*.hpp")))
 
 
 def is_declared(path):
-    return all(word in words_of_headers() for word in path) and all(word in scopes_of_headers() for word in path[:-1])
+    return all(word in words_of_headers() for word in path) and tuple(path[:-1]) in scopes_of_headers()
 
 
 def path_of(demangled):
