@@ -90,7 +90,8 @@ foreach(name IN LISTS components other_names)
 
   # The .pc file repeats what the CMake target carries. All that an archive needs is in Requires and not
   # in Requires.private, so that a program links it all, with and without --static. A shared library
-  # brings the foreign ones itself.
+  # brings the foreign ones itself; pkg-config would refuse it without their development packages if
+  # Requires.private named them.
   list(TRANSFORM links PREPEND "troupe-")
   list(TRANSFORM links REPLACE "^troupe-troupe$" "troupe")
   list(JOIN links " " pc_requires)
@@ -105,7 +106,6 @@ foreach(name IN LISTS components other_names)
   endif()
   list(JOIN pkg " " modules)
   if(BUILD_SHARED_LIBS)
-    set(pc_requires "${pc_requires}\nRequires.private: ${modules}\nLibs.private:${pc_others}")
     set(pc_others "")
   else()
     string(STRIP "${pc_requires} ${modules}" pc_requires)
