@@ -3,8 +3,8 @@
 # Usage: debian.sh packages|same|fresh
 #   packages  lintian finds no fault; no package lacks a file; the shared libraries show the names that
 #             abi/ keeps, and no foreign ones; tools and libraries are hardened; the pages of the documents
-#             are there; debian/tests pass with the packages alone, unpacked into a folder (so without root
-#             and without a network)
+#             are there; pkg-config finds each module with the packages alone; debian/tests pass with them,
+#             unpacked into a folder (so without root and without a network)
 #   same      a second build, in another folder, gives the same bytes
 #   fresh     autopkgtest installs the packages in a fresh Debian, and runs debian/tests there; it takes that Debian
 #             from a mirror, and needs root
@@ -19,6 +19,11 @@ kept=$source/tests/package/abi
 needed=(dh lintian dpkg-buildpackage curl)
 # The headers that ctest's own build has precompiled are of other flags.
 unset TROUPE_PRECOMPILED_IN
+# debhelper gives builds an empty home, in which a compiler cache would begin anew.
+if command -v ccache > /dev/null; then
+  CCACHE_DIR=$(ccache --get-config cache_dir)
+  export CCACHE_DIR
+fi
 
 fail() {
   echo "debian: $*" >&2
@@ -31,18 +36,29 @@ done
 command -v "git" > /dev/null && git -C "$source" rev-parse > /dev/null 2>&1 ||
   { echo "debian: skipped: needs the sources in git"; exit 77; }
 
+sources() {
+  (cd "$source" && git ls-files -z --cached --others --exclude-standard |
+    xargs -0 sh -c 'for file; do [ ! -f "$file" ] || printf "%s\0" "$file"; done' _ |
+    tar -c --null -T - -f -)
+}
+
 # Without debug information, which only makes it longer.
 build_packages() {
   local folder=$1
   rm -rf "$folder"
   mkdir -p "$folder/troupe"
-  (cd "$source" && git ls-files -z --cached --others --exclude-standard |
-    xargs -0 sh -c 'for file; do [ ! -f "$file" ] || printf "%s\0" "$file"; done' _ |
-    tar -c --null -T - -f -) | tar -x -C "$folder/troupe"
+  sources | tar -x -C "$folder/troupe"
   (cd "$folder/troupe" &&
     DEB_CFLAGS_STRIP=-g DEB_CXXFLAGS_STRIP=-g DEB_BUILD_OPTIONS="noautodbgsym ${DEB_BUILD_OPTIONS-}" \
       dpkg-buildpackage -b -us -uc) > "$folder/build.log" 2>&1 ||
     fail "the packages are not built: $(grep -E 'error|FAILED' "$folder/build.log" | head; tail -n 20 "$folder/build.log")"
+}
+
+# Those of an earlier way are used if the sources are still the same.
+build_first_packages() {
+  if [ -n "$(find "$work/first" -maxdepth 1 -name '*.deb' 2> /dev/null)" ] &&
+    sources | tar -d -C "$work/first/troupe" -f - > /dev/null 2>&1; then return; fi
+  build_packages "$work/first"
 }
 
 unpack() {
@@ -68,20 +84,31 @@ expect_names() {
   done
 }
 
+# grep reads all of it, so that no readelf ends by a broken pipe.
 expect_hardened() {
   local file
   for file in "$1"/usr/lib/*/libtroupe*.so.?.* "$1/usr/bin/troupe"; do
-    readelf -dW "$file" | grep -q 'BIND_NOW\|Flags: NOW' || fail "$file is bound lazily"
-    readelf -lW "$file" | grep -q GNU_RELRO || fail "$file has no read-only relocations"
-    readelf -sW --dyn-syms "$file" | grep -q __stack_chk_fail || fail "$file has no stack protector"
+    readelf -dW "$file" | grep 'BIND_NOW\|Flags: NOW' > /dev/null || fail "$file is bound lazily"
+    readelf -lW "$file" | grep GNU_RELRO > /dev/null || fail "$file has no read-only relocations"
+    readelf -sW --dyn-syms "$file" | grep __stack_chk_fail > /dev/null || fail "$file has no stack protector"
   done
-  readelf -hW "$1/usr/bin/troupe" | grep -q 'Type: *DYN' || fail "the tool is no position-independent executable"
+  readelf -hW "$1/usr/bin/troupe" | grep 'Type: *DYN' > /dev/null || fail "the tool is no position-independent executable"
 }
 
 expect_pages() {
   local file
   for file in index.html guide/start.html changelog.html reference/index.html words.js style.css; do
     [ -s "$1/usr/share/doc/troupe-doc/site/$file" ] || fail "troupe-doc lacks $file"
+  done
+}
+
+# With the packages alone, each module of pkg-config can be used.
+expect_modules() {
+  local module folder
+  folder=$(dirname "$(find "$1" -name troupe.pc)")
+  for module in "$folder"/*.pc; do
+    PKG_CONFIG_LIBDIR=$folder pkg-config --cflags --libs "$(basename "$module" .pc)" > /dev/null 2> "$work/modules.log" ||
+      fail "$(basename "$module"): $(cat "$work/modules.log")"
   done
 }
 
@@ -94,13 +121,13 @@ run_tests() {
   done
 }
 
-# A Debian with nothing but a compiler. Without a network there is none, and the test is skipped.
+# A Debian with nothing but a compiler and the program apt-ftparchive, which autopkgtest needs. Without a network there is none, and the test is skipped.
 make_fresh_system() {
   local mirror=${TROUPE_DEBIAN_MIRROR:-http://deb.debian.org/debian}
   curl -fsS -m 20 -o /dev/null "$mirror/dists/bookworm/InRelease" ||
     { echo "debian: skipped: needs a Debian mirror: $mirror does not answer"; exit 77; }
   rm -rf "$work/system"
-  mmdebstrap --mode=root --variant=buildd bookworm "$work/system" "$mirror" > "$work/mmdebstrap.log" 2>&1 ||
+  mmdebstrap --mode=root --variant=buildd --include=apt-utils bookworm "$work/system" "$mirror" > "$work/mmdebstrap.log" 2>&1 ||
     fail "mmdebstrap: $(tail -n 20 "$work/mmdebstrap.log")"
 }
 
@@ -123,10 +150,11 @@ case $how in
     expect_names "$work/root"
     expect_hardened "$work/root"
     expect_pages "$work/root"
+    expect_modules "$work/root"
     run_tests "$work/root"
     ;;
   same)
-    [ -n "$(find "$work/first" -maxdepth 1 -name '*.deb' 2> /dev/null)" ] || build_packages "$work/first"
+    build_first_packages
     build_packages "$work/another_folder"
     for package in "$work"/first/*.deb; do
       cmp "$package" "$work/another_folder/$(basename "$package")" || fail "$package differs"
@@ -137,7 +165,7 @@ case $how in
       command -v "$tool" > /dev/null || { echo "debian: skipped: needs $tool"; exit 77; }
     done
     [ "$(id -u)" -eq 0 ] || { echo "debian: skipped: needs root"; exit 77; }
-    [ -n "$(find "$work/first" -maxdepth 1 -name '*.deb' 2> /dev/null)" ] || build_packages "$work/first"
+    build_first_packages
     make_fresh_system
     run_tests_in_fresh_system
     rm -rf "$work/system"
