@@ -20,7 +20,7 @@ ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
 LIST = pathlib.Path(__file__).resolve().parent / "classes.txt"
 LINES_MAX = 900
 FLAGS_MAX = 3
-OPEN_MAX = 1
+OPEN_MAX = 0
 SHOWN = 15
 HEAD = """# Classes of more than three two-valued members that change (classes.py), and the reason of those whose members are no phases:
 # CLASS COUNT [reason]

@@ -69,6 +69,14 @@ struct request {
   virtual std::size_t rows() const noexcept { return 1; }
   virtual void bind(arguments&, std::size_t) const {}
 
+  // A session resolves its promise from now on.
+  void accept() noexcept;
+  void answer_with(answer&& given);
+  void fail(const std::exception_ptr& why);
+  // Without a result: its caller gave up, or the session ends.
+  void drop() noexcept;
+  bool drop_if_abandoned() noexcept;
+
   std::string text;
   promise<answer> asker;
   // The connection on which it must run; 0: any.
@@ -79,12 +87,21 @@ struct request {
   request_kind kind = request_kind::statement;
   bool has_caller = true;             // false: the session itself has sent it
   std::uint8_t lost_connections = 0;  // while it waited
+
+ private:
+  enum class stage : std::uint8_t { made, accepted, ended };
+  stage stage_ = stage::made;
+
+ public:
   // The rows of the answer that the caller asks for; past the limits the statement is cancelled.
   row_limits wants;
   // The refusal that is given if the parameters have these types still, once the server has named
   // them again.
   std::exception_ptr refused_by;
   std::vector<std::uint32_t> refused_types;
+
+ private:
+  void end() noexcept;
 };
 
 // A request with its parameters, kept until they are sent.

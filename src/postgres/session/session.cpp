@@ -9,6 +9,7 @@
 #include <system_error>
 #include <thread>
 
+#include "base/invariant.hpp"
 #include "postgres/session/refusal.hpp"
 #include "postgres/session/session_state.hpp"
 #include "postgres/values/types.hpp"
@@ -158,12 +159,36 @@ bool has_ended(wire& used_wire, std::size_t most) {
 
 }  // namespace
 
-request::~request() = default;
+request::~request() { TROUPE_INVARIANT(stage_ != stage::accepted, "S1"); }
+
+void request::accept() noexcept {
+  TROUPE_INVARIANT(stage_ == stage::made, "S1");
+  stage_ = stage::accepted;
+}
+void request::end() noexcept {
+  TROUPE_INVARIANT(stage_ != stage::ended, "S1");
+  stage_ = stage::ended;
+}
+void request::answer_with(answer&& given) {
+  end();
+  asker.set_value(std::move(given));
+}
+void request::fail(const std::exception_ptr& why) {
+  end();
+  asker.set_exception(why);
+}
+void request::drop() noexcept { end(); }
+bool request::drop_if_abandoned() noexcept {
+  if (!asker.abandoned()) return false;
+  drop();
+  return true;
+}
 
 session::session(std::string target, const options& chosen)
     : state_(std::make_unique<state>(std::move(target), chosen)) {}
 session::~session() {
   if (state_->on != nullptr) state_->on->ends.request_stop();
+  state_->drop_all();
 }
 const options& session::chosen() const noexcept { return state_->chosen; }
 bool session::is_open() const noexcept { return state_->on != nullptr; }
@@ -174,18 +199,19 @@ void session::submit(std::unique_ptr<request> what) {
       has_ended(*state_->on, unanswered_max(state_->chosen)))
     lose();
   if (what->text.find('\0') != std::string::npos)
-    return what->asker.set_exception(std::make_exception_ptr(database::error(
+    return what->fail(std::make_exception_ptr(database::error(
         failure::statement, 0,
         "troupe: postgres: the text of the statement has a zero byte, at which it would be cut; "
         "give such values as parameters")));
   state_->waiting.push_back(std::move(what));
+  state_->waiting.back()->accept();
   go_on();
 }
 
 // A caller that has gone is seen by its promise.
 void session::drop_abandoned() {
   state& s = *state_;
-  std::erase_if(s.waiting, [](const auto& request) { return request->asker.abandoned(); });
+  std::erase_if(s.waiting, [](const auto& request) { return request->drop_if_abandoned(); });
   cancel_front();
   go_on();
 }
@@ -204,7 +230,7 @@ void session::roll_back() {
 void session::refuse_waiting(const std::exception_ptr& failed) {
   state& s = *state_;
   s.stage.fail();
-  for (auto& request : std::exchange(s.waiting, {})) request->asker.set_exception(failed);
+  for (auto& request : std::exchange(s.waiting, {})) request->fail(failed);
 }
 
 void session::use(std::shared_ptr<wire> opened) {
@@ -348,7 +374,7 @@ void session::fail_waiting(const std::string& reason, unsigned most) {
   const auto failed = std::make_exception_ptr(lost_error(reason, "08006", effect::none));
   std::erase_if(state_->waiting, [&](const auto& request) {
     if (++request->lost_connections <= most) return false;
-    request->asker.set_exception(failed);
+    request->fail(failed);
     return true;
   });
 }
@@ -377,21 +403,21 @@ void session::lose(std::string reason) {
   if (s.scopes.is_open()) s.lost_scope = s.scopes.current();
   s.scopes.close();
   // What stands behind a statement at which the server has ended, it has not seen.
-  const bool told = !s.sent.empty() && s.sent.front().fatal;
+  const bool told = !s.sent.empty() && s.sent.front().refusal == refused_as::fatal;
   bool first = true;
   s.syncs = 0;
   for (sent_request& sent : std::exchange(s.sent, {})) {
     const bool in_front = std::exchange(first, false);
     if (sent.what == nullptr) continue;
-    if (sent.failed && !is_fatal(sent.result.get())) {
-      sent.what->asker.set_exception(std::make_exception_ptr(refusal(sent.result.get())));
+    if (sent.failed() && !is_fatal(sent.result.get())) {
+      sent.what->fail(std::make_exception_ptr(refusal(sent.result.get())));
       continue;
     }
     const bool may_be_done = sent.answered || is_panic(sent.refused());
     const bool undone = sent.what->kind == request_kind::begin ||
                         (sent.what->scope != 0 && sent.what->kind != request_kind::commit) ||
                         (told && !(in_front && may_be_done));
-    sent.what->asker.set_exception(std::make_exception_ptr(
+    sent.what->fail(std::make_exception_ptr(
         lost_error(in_front && told ? sent.error_text() : reason,
                    in_front && told ? sqlstate_of(sent.refused()) : std::string_view("08006"),
                    undone ? effect::none : effect::unknown)));

@@ -121,7 +121,7 @@ void session::get_copied() {
 void session::finish_copy(sent_request& done) {
   state& s = *state_;
   s.copy.is = copying::ended;
-  if (s.copy.failed == nullptr && done.failed)
+  if (s.copy.failed == nullptr && done.failed())
     s.copy.failed = std::make_exception_ptr(refusal(done.result.get()));
   if (auto asker = std::exchange(s.copy.put, {}))
     asker->set_exception(s.copy.failed != nullptr ? s.copy.failed : not_open());

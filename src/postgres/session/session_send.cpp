@@ -36,8 +36,7 @@ void session::send_waiting() {
     }
     const std::unique_ptr<request> gone = std::move(s.waiting.front());
     s.waiting.pop_front();
-    TROUPE_INVARIANT(refused != nullptr || gone->asker.abandoned(), "S1");
-    if (refused != nullptr) gone->asker.set_exception(refused);
+    refused != nullptr ? gone->fail(refused) : gone->drop();
   }
 }
 
@@ -66,7 +65,7 @@ bool session::send(request& what) {
       PQsendQueryParams(s.on->pg, what.text.c_str(), 0, nullptr, nullptr, nullptr, nullptr, 0) == 1,
       {});
   if (kind == request_kind::begin) s.scopes.open();
-  if (kind == request_kind::commit) s.scopes.close();
+  if (kind == request_kind::commit) s.scopes.commit();
   return true;
 }
 

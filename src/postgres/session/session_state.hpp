@@ -49,6 +49,9 @@ struct prepared {
   bool binary = false;  // all its columns can be read in their binary form
 };
 
+// Whether the server has refused a request; `fatal`: it has ended the connection by that.
+enum class refused_as : std::uint8_t { no, usual, fatal };
+
 // What was sent up to one sync.
 struct sent_request {
   // Null: it prepares a statement, or no one waits for it.
@@ -64,8 +67,7 @@ struct sent_request {
   std::vector<std::pair<std::uint32_t, std::uint32_t>> forms;  // of `asks_for`
   std::exception_ptr past_limit;  // the answer is too large: its other rows are dropped
   bool has_committed = false;     // a script, a part of its work
-  bool failed = false;
-  bool fatal = false;
+  refused_as refusal = refused_as::no;
   bool answered = false;            // an answer has come, before the refusal if there is one
   std::size_t answers = 0;          // of a request with several rows
   std::int64_t changed_before = 0;  // by all of them but the last
@@ -77,9 +79,21 @@ struct sent_request {
   bool is_abandoned() const noexcept {
     return unwanted || (what != nullptr && what->asker.abandoned());
   }
-  const PGresult* refused() const noexcept { return failed ? result.get() : nullptr; }
+  bool failed() const noexcept { return refusal != refused_as::no; }
+  // The server refuses it, perhaps once more. Returns whether this is the first refusal, whose
+  // result is kept.
+  bool refuse(bool is_fatal) noexcept {
+    const bool is_first = !failed();
+    if (is_fatal) {
+      refusal = refused_as::fatal;
+    } else if (is_first) {
+      refusal = refused_as::usual;
+    }
+    return is_first;
+  }
+  const PGresult* refused() const noexcept { return failed() ? result.get() : nullptr; }
   std::string_view error_text() const noexcept {
-    return failed ? PQresultErrorMessage(result.get()) : "";
+    return failed() ? PQresultErrorMessage(result.get()) : "";
   }
 };
 
@@ -168,6 +182,14 @@ struct session::state {
     if (PQpipelineSync(on->pg) != 1) return false;
     ++syncs;
     return true;
+  }
+
+  // The session ends.
+  void drop_all() noexcept {
+    for (const auto& request : waiting) request->drop();
+    for (const sent_request& entry : sent) {
+      if (entry.what != nullptr) entry.what->drop();
+    }
   }
 
   const std::string target;

@@ -82,7 +82,7 @@ void session::take(void* given) {
     case PGRES_COPY_OUT:
     case PGRES_COPY_BOTH:
       if (begin_copy(front, result.get())) {
-        if (front.what != nullptr) front.what->asker.set_value(answer(result.release()));
+        if (front.what != nullptr) front.what->answer_with(answer(result.release()));
         front.what.reset();
         return;
       }
@@ -90,10 +90,8 @@ void session::take(void* given) {
       ::shutdown(PQsocket(s.on->pg), SHUT_RDWR);
       return;
     case PGRES_FATAL_ERROR:
-      front.fatal = front.fatal || is_fatal(result.get());
       front.rows.clear();
-      if (front.failed) return;
-      front.failed = true;
+      if (!front.refuse(is_fatal(result.get()))) return;
       front.result = std::move(result);
       return;
     case PGRES_SINGLE_TUPLE:
@@ -102,7 +100,7 @@ void session::take(void* given) {
       front.answered = true;
       ++front.answers;
       take_command(result.get());
-      if (front.failed) return;
+      if (front.failed()) return;
       if (front.answers > 1) front.changed_before += answer(front.result.release()).changed_rows();
       front.result = std::move(result);
   }
@@ -135,7 +133,7 @@ void session::take_row(void* result) {
     front.forms.emplace_back(number(0), number(1));
     return;
   }
-  if (front.what == nullptr || front.past_limit != nullptr || front.failed) return;
+  if (front.what == nullptr || front.past_limit != nullptr || front.failed()) return;
   const row_limits& wants = front.what->wants;
   if (wants.rows == 0) return;
   if (front.rows.rows() < wants.rows && front.rows.bytes() < wants.bytes)
@@ -164,7 +162,7 @@ void session::take_command(void* result) {
 // Null if the request has succeeded. The effect is unknown for a script that failed after a COMMIT
 // of its own, for a procedure, and for an answer that is too large although it was complete.
 std::exception_ptr session::failure_of(const sent_request& done) const {
-  if (!done.failed) return done.past_limit;
+  if (!done.failed()) return done.past_limit;
   const bool in_parts = done.has_committed || done.what->may_be_stored_in_parts();
   const auto effect = in_parts ? database::effect::unknown : database::effect::none;
   if (done.past_limit != nullptr && sqlstate_of(done.refused()) == "57014") {
@@ -200,15 +198,14 @@ void session::finish_front() {
   if (left_open) s.waiting.push_front(std::make_unique<request>(request_kind::plain, "ROLLBACK"));
   const bool has_ended = has_transaction_ended();
   if (done.what == nullptr) return;
-  database::statement_ends("postgres", done.what->text, done.began_ns, done.failed);
-  if (done.failed && tries_again(done)) return s.waiting.push_front(std::move(done.what));
-  if (const std::exception_ptr failed = failure_of(done))
-    return done.what->asker.set_exception(failed);
+  database::statement_ends("postgres", done.what->text, done.began_ns, done.failed());
+  if (done.failed() && tries_again(done)) return s.waiting.push_front(std::move(done.what));
+  if (const std::exception_ptr failed = failure_of(done)) return done.what->fail(failed);
   if (has_ended && done.what->scope != 0)
-    return done.what->asker.set_exception(
+    return done.what->fail(
         std::make_exception_ptr(database::transaction_scopes::refusal(database::effect::unknown)));
   if (left_open)
-    return done.what->asker.set_exception(std::make_exception_ptr(database::error(
+    return done.what->fail(std::make_exception_ptr(database::error(
         failure::statement, 0,
         "troupe: postgres: the script began a transaction, which was rolled back; use "
         "in_transaction",
@@ -217,7 +214,7 @@ void session::finish_front() {
   answer given(done.result.release(), std::move(done.rows));
   given.changed_before = done.changed_before;
   if (done.what->kind == request_kind::begin) given.scope = s.scopes.current();
-  done.what->asker.set_value(std::move(given));
+  done.what->answer_with(std::move(given));
 }
 
 // The description has the types of the parameters and of the columns.
@@ -226,7 +223,7 @@ void session::finish_preparing(const sent_request& done) {
   prepared* const statement = s.statements.find(done.prepares);
   if (statement == nullptr) return;
   const PGresult* const told = done.result.get();
-  if (!done.failed) {
+  if (!done.failed()) {
     for (int i = 0; i < PQnparams(told); ++i) statement->takes.push_back(PQparamtype(told, i));
     // A table may be altered before the next use of a statement that the server does not keep.
     statement->binary = !statement->name.empty();
@@ -246,7 +243,7 @@ void session::finish_preparing(const sent_request& done) {
   if (wants == s.waiting.end()) return;
   const std::unique_ptr<request> what = std::move(*wants);
   s.waiting.erase(wants);
-  what->asker.set_exception(std::make_exception_ptr(refusal(told)));
+  what->fail(std::make_exception_ptr(refusal(told)));
 }
 
 void session::set_forms(prepared& statement) {
