@@ -1,5 +1,5 @@
 // json_text: builds the text of JSON values. All JSON that the library writes comes from it, except
-// for what json::write makes of a program's own types.
+// for a program's own types (json::write).
 #pragma once
 
 #include <array>
@@ -91,7 +91,7 @@ class json_writer {
   json_writer& member(std::string_view name, Value&& content) {
     return key(name).value(std::forward<Value>(content));
   }
-  // For the owner of the sink, who has removed all that was written after some whole value.
+  // Call it after the sink has lost all that was written behind some whole value.
   void resume_after_value() noexcept { is_first_ = false; }
   std::string take() && requires std::same_as<Sink, std::string> { return std::move(out_); }
 

@@ -53,7 +53,7 @@ struct pieces {
   void append(std::string_view piece) { all.emplace_back(piece); }
 };
 
-TEST(json_text, the_sink_may_be_somebody_elses) {
+TEST(json_text, the_sink_may_belong_to_another_object) {
   pieces sink;
   json_writer<pieces&> text(sink);
   text.open('{').member("a", "b\xff").close('}');
@@ -62,7 +62,7 @@ TEST(json_text, the_sink_may_be_somebody_elses) {
   EXPECT_EQ(all, "{\"a\":\"b\xEF\xBF\xBD\"}");
 }
 
-TEST(json_text, what_follows_a_value_can_be_removed) {
+TEST(json_text, text_behind_a_value_can_be_removed) {
   std::string text;
   json_writer<std::string&> json(text);
   json.open('[').value(1);

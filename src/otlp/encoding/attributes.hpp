@@ -16,8 +16,8 @@ void add_attribute(base::json_text& out, std::string_view key, bool truth);
 void add_attribute(base::json_text& out, std::string_view key, double number);
 void add_attribute(base::json_text& out, std::string_view key, const char* text) = delete;
 
-// Begins the body of a request: what `part` names has been measured in this resource, and the next
-// value is the list of its scopes. end_request() ends what follows that list.
+// Begins the body of a request: member `part` has this resource and, as member `scopes`, the list
+// whose elements are to be written. end_request() ends the list and the body.
 base::json_text begin_request(std::string_view part, std::string_view scopes,
                               std::string_view resource);
 std::string end_request(base::json_text out);
