@@ -1,4 +1,4 @@
-// access: who may see a program's page.
+// access: the right to see a program's page.
 #pragma once
 
 #include <optional>
@@ -26,7 +26,7 @@ bool is_of_other_site(const request_site& from);
 // The answer to a request that a page of another site has caused; nullopt: none has.
 std::optional<http::response> refuse_other_site(const http::request& asked);
 
-// Who may see the page of add_observe_page(). Thread: any.
+// Decides on each request for the page of add_observe_page(). Thread: any.
 class access {
  public:
   access(std::string token, std::vector<std::string> hosts)

@@ -35,7 +35,7 @@ struct proxy_step {
 // none of version 2 with addresses of IPv4 or IPv6 and without additions.
 inline constexpr std::size_t proxy_header_least = 107;
 
-// Reads what has arrived so far. A reader that reads exactly as many bytes as `more` says never
+// Reads the bytes that have arrived. A reader that reads exactly as many bytes as `more` says never
 // reads a byte behind the header. `most`: bytes of the header. Pure.
 proxy_step read_proxy_header(std::string_view came, std::size_t most, proxy_header& to) noexcept;
 

@@ -119,7 +119,7 @@ wire_ptr wire_pool::take(const std::string& origin) {
     ended_list ended;
     wire_ptr wire = take_latest(origin, at, ended);
     // A kept connection that has bytes for which no request asked, or has ended, must not be used.
-    // What has arrived by HTTP/2 may be a PING, or its end: its next user looks.
+    // Bytes that arrived by HTTP/2 may be a PING, or its end: its next user looks.
     if (wire == nullptr || wire->streams != nullptr || !wire->has_news()) return wire;
   }
 }

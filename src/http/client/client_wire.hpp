@@ -96,7 +96,8 @@ class wire_pool {
   // Returns a connection that is still good as far as can be seen, or null. Call it in a handler or
   // a task.
   wire_ptr take(const std::string& origin);
-  // Keeps it, and then gives its slot back, so that who waits for the slot finds the connection.
+  // Keeps it, and then gives its slot back, so that a call that waits for the slot finds the
+  // connection.
   void put(wire_ptr wire);
   // Closes the oldest connections of the origin but for that many.
   void trim(const std::string& origin, std::size_t most);

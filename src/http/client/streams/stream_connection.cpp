@@ -15,7 +15,7 @@ namespace troupe::http {
 namespace {
 
 constexpr int interim_max = 16;   // interim answers (1xx) before the final one
-constexpr int catch_up_max = 16;  // reads of what has arrived while the connection was parked
+constexpr int catch_up_max = 16;  // reads of the bytes that arrived while the connection was parked
 // A server that has sent nothing for so long may be gone.
 constexpr std::chrono::seconds silence{1};
 

@@ -87,8 +87,8 @@ class stream_connection final : public std::enable_shared_from_this<stream_conne
   stream_connection(client_core& core, wire_ptr wire);
   ~stream_connection();
 
-  // Takes what has arrived while the connection was parked. Returns false if it is of no use any
-  // more. Call it before start().
+  // Takes the bytes that arrived while the connection was parked. Returns false if it is of no use
+  // any more. Call it before start().
   task<bool> catch_up(tasks::limits within);
   // Begins the driver. Call it in a task.
   void start(std::shared_ptr<client_core> core);
@@ -118,7 +118,7 @@ class stream_connection final : public std::enable_shared_from_this<stream_conne
   void end_if_asked(asked_stream& exchange);
   // Ends it for that reason. Under the mutex.
   void end_kept(asked_stream& exchange) noexcept;
-  // Takes what has arrived of the body; gives the server a window for as much.
+  // Takes the arrived part of the body; gives the server a window for as much.
   void take_body(asked_stream& exchange, std::string& body);
   // The caller wants no more of it.
   void drop(asked_stream& exchange);

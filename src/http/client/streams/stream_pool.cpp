@@ -135,7 +135,7 @@ bool stream_pool::retire(stream_connection& connection) {
     origin_state& state = state_of(connection.origin());
     state.streams_max = connection.streams_max().value_or(state.streams_max);
     std::erase_if(state.open, [&](const auto& other) { return other.get() == &connection; });
-    // Under the mutex, so that who finds no open connection finds the kept one.
+    // Under the mutex, so that a call that finds no open connection finds the kept one.
     if (is_good) core_.pool.put(std::move(wire));
   }
   if (wire != nullptr) wire->say_goodbye();

@@ -1,4 +1,4 @@
-// stream_pool: which connection of HTTP/2 a request goes over, and who opens one.
+// stream_pool: which connection of HTTP/2 a request goes over, and which request opens one.
 //
 // While a connection to an origin is being opened, further requests wait for it: if it speaks
 // HTTP/2, they share it, up to the limits of both ends; else each has one of its own. A further

@@ -24,7 +24,7 @@ void stream_transport::check(const char* operation, int number) const {
     throw io_error(literal::of_table(operation), over_->where() + " (" + on.why + ")", number);
 }
 
-// Takes what has arrived, if the caller has read what came before.
+// Takes the bytes that have arrived, if the caller has read the earlier ones.
 bool stream_transport::take_some() {
   if (at_ < piece_.size()) return true;
   asked_stream& on = over_->stream();

@@ -58,7 +58,7 @@ class client_session {
   static std::unique_ptr<client_session> make(const rules& by);
   virtual ~client_session() = default;
 
-  // Who is told from now on.
+  // The receiver of all further events.
   void tell(client_session_events& to) noexcept { events_ = &to; }
 
   // The next bytes of the server. Errors of the server are answered by the session itself: after

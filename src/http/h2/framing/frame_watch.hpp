@@ -36,7 +36,7 @@ enum class excess : std::uint8_t {
   count_of_excesses,
 };
 
-// Who sends the frames that are watched.
+// The sender of the watched frames.
 enum class watched : std::uint8_t { client, server };
 
 class frame_watch {

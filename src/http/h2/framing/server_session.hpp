@@ -54,7 +54,7 @@ class server_session {
   static bool is_available() noexcept;
   virtual ~server_session() = default;
 
-  // Who is told from now on.
+  // The receiver of all further events.
   void tell(server_session_events& to) noexcept { events_ = &to; }
 
   // The next bytes of the client. Errors of the client are answered by the session itself: after
