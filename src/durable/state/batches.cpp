@@ -30,7 +30,7 @@ shard_set batches::touched() const noexcept {
 
 bool batches::has_changes_of(const activation& actor) const {
   const actor_name name{actor.kind.name, actor.key};
-  const auto is_its = [&name](const auto& change) { return change.of == name; };
+  const auto is_its = [&name](const auto& change) { return change.actor == name; };
   const auto has_some = [&is_its](const filling* batch) {
     return batch != nullptr && (std::ranges::any_of(batch->data.states, is_its) ||
                                 std::ranges::any_of(batch->data.events, is_its));
