@@ -182,11 +182,13 @@ troupe::cluster::node join(troupe::runtime& rt, const arguments& given, std::str
 }
 
 task<> ask_far(troupe::runtime& rt, const arguments& given) {
-  troupe::cluster::node here = join(rt, given, "here"), there = join(rt, given, "there");
-  for (const auto* node : {&here, &there}) {
-    auto waits = node->ready();
-    co_await std::move(waits);
-  }
+  // One after the other: the first sets the file up.
+  troupe::cluster::node here = join(rt, given, "here");
+  auto joins = here.ready();
+  co_await std::move(joins);
+  troupe::cluster::node there = join(rt, given, "there");
+  auto joins_later = there.ready();
+  co_await std::move(joins_later);
   while (here.counts().shards != 512 || there.counts().shards != 512)
     co_await troupe::sleep_for(10ms);
   auto account = here.get<Account>("0");

@@ -186,7 +186,7 @@ def short_name(name):
 
 
 def is_declared(file, name):
-    return re.search(rf"(?<![\w~]){re.escape(name)}\b", (ROOT / file).read_text()) is not None
+    return bool(name) and re.search(rf"(?<![\w~]){re.escape(name)}\b", (ROOT / file).read_text()) is not None
 
 
 def frames_of(program, addresses):
