@@ -68,7 +68,7 @@ void read_endpoint(exporter_options& options, complaints& bad) {
   }
 }
 
-// Headers have secrets: a complaint says nothing of their values, and spans and metrics may go to
+// Headers have secrets: an error text leaves out their values, and spans and metrics may go to
 // collectors that do not trust each other.
 void read_headers(const char* name, const char* text, const std::string& url,
                   request_fields& fields, complaints& bad) {

@@ -19,14 +19,14 @@ namespace troupe::observing {
 // time.
 void write_threads(json_text& out, runtime_core& core);
 
-// What suspended calls wait for, those of a kind together: the class and handler, the line, and
-// what for; and how many of them. Also which class's actors are whose children.
+// The suspended calls, grouped by class, handler, line and awaited event, with the size of each
+// group. Also the classes of actors and of their parents.
 void write_waits(json_text& out, runtime_core& core);
 
 // A suspended call: its handler, the line, what it waits for and since when.
 void write_call(json_text& out, const actor::suspended_call& call, const runtime_core& core);
 
-// One actor: what the list of actors says of it, and what its suspended calls wait for. `actor` is
+// One actor: its entry in the list of actors, and the waits of its suspended calls. `actor` is
 // null if there is no actor with this id.
 void write_story(json_text& out, runtime_core& core, std::uint64_t id);
 
