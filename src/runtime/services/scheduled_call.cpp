@@ -14,14 +14,14 @@
 
 namespace troupe {
 
-scheduled_call::scheduled_call(runtime_core& in, unique_function<void()>&& calls,
+scheduled_call::scheduled_call(runtime_core& core, unique_function<void()>&& calls,
                                std::chrono::nanoseconds again, const timer_options& options,
                                void* to)
     : timer(&on_time,
             again == std::chrono::nanoseconds::zero() ? tasks::timer_source::after
                                                       : tasks::timer_source::every,
             options.weak),
-      core_(in.shared_from_this()),
+      core_(core.shared_from_this()),
       procedure_(std::move(calls)),
       rare_(again == std::chrono::nanoseconds::zero() && !options.stop.stop_possible() &&
                     to == nullptr
@@ -221,7 +221,7 @@ class held_actor {
   void* actor_ = nullptr;
 };
 
-// The procedure, each call of which runs in the caller's trace, if there is one.
+// The procedure, each call of which runs in its caller's trace, if any.
 TROUPE_NOINLINE unique_function<void()> in_trace(unique_function<void()> procedure) {
   tasks::context_ref trace = tasks::context_ref::current_trace();
   if (trace.get() == nullptr) return procedure;
@@ -231,15 +231,15 @@ TROUPE_NOINLINE unique_function<void()> in_trace(unique_function<void()> procedu
   };
 }
 
-// Makes the call and arms it. `to` is null, or is the actor whose turns the calls are. The caller
-// gets the handle's ref.
+// Makes the call and arms it. `held` is null, or has the actor whose turns the calls are. The
+// caller gets the handle's ref.
 scheduled_call& start_call(runtime_core& core, std::chrono::nanoseconds span,
                            unique_function<void()>&& procedure, std::chrono::nanoseconds period,
-                           const timer_options& chosen, held_actor* to) {
+                           const timer_options& chosen, held_actor* held) {
   auto& call = *new scheduled_call(core, std::move(procedure), period, chosen,
-                                   to == nullptr ? nullptr : to->get());
-  if (to != nullptr) [[unlikely]]
-    to->release();
+                                   held == nullptr ? nullptr : held->get());
+  if (held != nullptr) [[unlikely]]
+    held->release();
   try {
     call.start(span, chosen.stop);
   } catch (...) {
@@ -300,7 +300,7 @@ runtime_core& running_core(const char* who) {
   return static_cast<runtime_core&>(actor::running_system(who).runtime);
 }
 
-// A task ends while its timers go on, so their calls are none of its turns.
+// A task may end before its timers: their calls are none of its turns.
 bool is_in_handler() noexcept {
   const actor::cell* const running = actor::current_cell();
   return running != nullptr && running->type != &actor::spawned_type;
