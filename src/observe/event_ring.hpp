@@ -1,7 +1,7 @@
 // event_ring: the last events of one thread. The size is fixed: the oldest events are overwritten.
 //
 // Writer: the thread that owns it.
-// Readers: any thread that writes the trace out, which is rare, also in a signal handler. So
+// Readers: any thread that writes the trace out, which is rare, even in a signal handler. So
 // nothing here allocates or locks.
 // Invariants
 //   E1  event i lies in slot i modulo the size; events below `written` are complete.

@@ -50,7 +50,7 @@ struct ring {
   mutable std::uint64_t printed = 0;
 };
 
-// Any thread, also in signal handlers. Rings are never freed.
+// Any thread, even in signal handlers. Rings are never freed.
 const ring* first_ring() noexcept;
 
 // Called with each event of the calling thread beside its ring, until another one is set, or null.

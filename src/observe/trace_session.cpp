@@ -172,7 +172,7 @@ void catch_fatal_signals(bool requests_too) noexcept {
   }
 }
 
-// Called by exit(), also while runtimes still exist.
+// Called by exit(), even while runtimes still exist.
 void at_exit() {
   recording& now = recording::get();
   std::lock_guard lock(now.mutex);

@@ -128,7 +128,7 @@ const char* resume(tasks::async_call& async_call) noexcept {
   return nullptr;
 }
 
-// Takes the call out of its reentrant actor's list, also under a running cancel_turns, and while a
+// Takes the call out of its reentrant actor's list, even under a running cancel_turns, and while a
 // look pauses there.
 void unlist(tasks::async_call& async_call) noexcept {
   optional_state& optional = optional_state::of(*static_cast<cell*>(async_call.actor));

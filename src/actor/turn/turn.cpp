@@ -211,7 +211,7 @@ TROUPE_NOINLINE void collect(activation& active) noexcept {
   if (oldest != nullptr) active.append_list(*oldest, *newest);
   if (actor_system::of(*active.actor).counts != nullptr) [[unlikely]]
     active.length.add(count);
-  // Linear, also for a million of them: a parent may get that many from its children at once.
+  // Linear, even for a million of them: a parent may get that many from its children at once.
   mail_link* behind = nullptr;
   while (urgent != nullptr) {
     message& mail = *urgent;

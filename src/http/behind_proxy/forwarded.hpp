@@ -24,7 +24,7 @@ std::optional<endpoint> client_behind(std::optional<endpoint> peer, http::fields
                                       forwarded_field in,
                                       std::span<const network> trusted) noexcept;
 
-// The address of one entry of X-Forwarded-For: "192.0.2.1", "2001:db8::1", also with a port:
+// The address of one entry of X-Forwarded-For: "192.0.2.1", "2001:db8::1", even with a port:
 // "192.0.2.1:80", "[2001:db8::1]:80". Port 0 if there is none. Empty if it is no address.
 std::optional<endpoint> address_of_entry(std::string_view entry) noexcept;
 // The same of an element of Forwarded (RFC 7239): "for=192.0.2.1;proto=https", with IPv6 in quotes

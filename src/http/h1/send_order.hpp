@@ -14,7 +14,7 @@ namespace troupe::http {
 
 class send_order {
  public:
-  // A place in the order. It is given back when the object is destroyed, also when its branch is
+  // A place in the order. It is given back when the object is destroyed, even if its branch is
   // cancelled before its turn.
   class turn {
    public:

@@ -1,5 +1,5 @@
 // conversation: runs one HTTP/2 connection: reads, starts handlers, writes. It exists as long as
-// the connection, also while that is parked; then it has no streams.
+// the connection, even while that is parked; then it has no streams.
 //
 // The connection's task reads. A child of it writes what handlers leave to be written; each handler
 // that waits is also a child. All of this therefore runs one at a time, without a lock.

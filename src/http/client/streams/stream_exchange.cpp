@@ -209,7 +209,7 @@ task<> stream_exchange::read_head_within(http::method, tasks::limits soon) {
       const bool is_answered = how != stream_failure::none && how != stream_failure::lost &&
                                how != stream_failure::stalled;
       if (is_answered || stream_->head.has_value() || stream_->interim != 0) progress_.begin();
-      if (stream_->head) break;  // also if what comes behind it has failed
+      if (stream_->head) break;  // even if the bytes behind it have failed
       if (how != stream_failure::none) throw_failure();
       stream_->news.reset();
     }

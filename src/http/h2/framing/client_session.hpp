@@ -93,7 +93,7 @@ class client_session {
   // Fields behind the body of a request, before more_of() says that it ends.
   virtual void end_with(std::int32_t stream, const header_lines& trailer) = 0;
   // No more of the body follows behind what more_of() has given, all of which was given to send().
-  // Sends the fields of end_with(), if there are some, and ends the stream, also where the server
+  // Sends the fields of end_with(), if there are some, and ends the stream, even where the server
   // has given no window for more bytes.
   virtual void end_body(std::int32_t stream) = 0;
   // GOAWAY, and no more.

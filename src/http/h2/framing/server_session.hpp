@@ -76,7 +76,7 @@ class server_session {
   // Fields behind the body of an answer, before more_of() says that it ends.
   virtual void end_with(std::int32_t stream, const header_lines& trailer) = 0;
   // No more of the body follows behind what more_of() has given, all of which was given to send().
-  // Sends the fields of end_with(), if there are some, and ends the stream, also where the client
+  // Sends the fields of end_with(), if there are some, and ends the stream, even where the client
   // has given no window for more bytes.
   virtual void end_body(std::int32_t stream) = 0;
   virtual void respond_meanwhile(std::int32_t stream, int status) = 0;
