@@ -224,8 +224,8 @@ class readiness_reactor final : public reactor {
     if (set_ >= 0) calls.close(set_);
   }
 
-  // From now on the set reports on this slot, even events that are possible already. Returns false when
-  // `operation` is done instead.
+  // From now on the set reports on this slot, even events that are possible already. Returns false
+  // when `operation` is done instead.
   bool tell_of(slot& at, operation& operation) noexcept {
     int result = calls.add(set_, at.fd, interests, tag_of(at));
     // The runtime already waits for this descriptor in another slot, so a duplicate of it is added.
