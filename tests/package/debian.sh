@@ -121,13 +121,14 @@ run_tests() {
   done
 }
 
-# A Debian with nothing but a compiler and the program apt-ftparchive, which autopkgtest needs. Without a network there is none, and the test is skipped.
+# A Debian with nothing but a compiler, and the program apt-ftparchive and the lists of packages that autopkgtest needs.
+# Without a network there is none, and the test is skipped.
 make_fresh_system() {
   local mirror=${TROUPE_DEBIAN_MIRROR:-http://deb.debian.org/debian}
   curl -fsS -m 20 -o /dev/null "$mirror/dists/bookworm/InRelease" ||
     { echo "debian: skipped: needs a Debian mirror: $mirror does not answer"; exit 77; }
   rm -rf "$work/system"
-  mmdebstrap --mode=root --variant=buildd --include=apt-utils bookworm "$work/system" "$mirror" > "$work/mmdebstrap.log" 2>&1 ||
+  mmdebstrap --mode=root --variant=buildd --include=apt-utils --skip=cleanup/apt/lists bookworm "$work/system" "$mirror" > "$work/mmdebstrap.log" 2>&1 ||
     fail "mmdebstrap: $(tail -n 20 "$work/mmdebstrap.log")"
 }
 
