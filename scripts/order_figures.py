@@ -86,7 +86,7 @@ def figures(tree):
     rooms.ROOT = labels.ROOT = classes.ROOT = tree
     lines = rooms.includes()[1]
     graphs = rooms.graphs()
-    inside = [unit for circle in rooms.circles(graphs["unit"]) for unit in circle]
+    inside = [unit for cycle in rooms.cycles(graphs["unit"]) for unit in cycle]
     edges = {kind: len(rooms.feedback(graph)) for kind, graph in graphs.items()}
     checks = labels.checks()
     found = classes.read([(path.relative_to(tree).as_posix(), path.read_text()) for path in classes.sources()])
