@@ -695,7 +695,7 @@ bool deactivate(sched::runnable& item) {
     actor_system::of(*active.actor).waiting.add(*active.suspended, active);
   }
   if (active.suspended == nullptr) {
-    TROUPE_INVARIANT(optional_state::of(*active.actor).listed, "waiting.S1");
+    TROUPE_INVARIANT(optional_state::of(*active.actor).listed, "waiting_lists.S1");
     optional_state::of(*active.actor).parked_as = &active;
   }
   const bool waits_for_others = deadlock_search::concerns(active);
