@@ -24,8 +24,8 @@ namespace troupe::streams {
 // cancelled.
 class select_wait {
  public:
-  select_wait(std::span<tasks::side_call* const> sides, std::chrono::nanoseconds at_most) noexcept
-      : sides_(sides), at_most_(at_most) {}
+  select_wait(std::span<tasks::side_call* const> awaited, std::chrono::nanoseconds at_most) noexcept
+      : sides_(awaited), at_most_(at_most) {}
   select_wait(select_wait&&) = delete;
   bool await_ready() const noexcept { return false; }
   template <std::derived_from<tasks::promise_base> Promise>
@@ -43,9 +43,9 @@ class select_wait {
 };
 class select {
  public:
-  explicit select(std::span<tasks::side_call* const> sides,
+  explicit select(std::span<tasks::side_call* const> awaited,
                   std::chrono::nanoseconds at_most = std::chrono::nanoseconds::max()) noexcept
-      : sides_(sides), at_most_(at_most) {}
+      : sides_(awaited), at_most_(at_most) {}
   select_wait operator co_await() const noexcept { return select_wait(sides_, at_most_); }
 
  private:
