@@ -42,6 +42,33 @@ TEST_P(postgres_given_up, copy_reader_next) {
   });
 }
 
+// The server sends the begin of a COPY together with its first rows, or its failure.
+TEST_P(postgres_given_up, copy_before_it_begins) {
+  with([](postgres::connection db) -> task<> {
+    co_await db.execute("CREATE TEMPORARY TABLE copied (n int)");
+    for (int round = 0; round < 40; ++round) {
+      const bool sleeps = round % 20 == 0;
+      const auto limit =
+          sleeps ? std::chrono::microseconds(50'000) : std::chrono::microseconds(40 * round);
+      try {
+        auto opens = db.copy_out(sleeps ? "COPY (SELECT pg_sleep(10)) TO STDOUT"
+                                        : "COPY (SELECT 1) TO STDOUT");
+        auto out = co_await std::move(opens).timeout(limit);
+        while (co_await out.next()) {
+        }
+      } catch (const timed_out&) {
+      }
+      try {
+        auto opens = db.copy_in("COPY copied FROM STDIN");
+        auto in = co_await std::move(opens).timeout(limit);
+      } catch (const timed_out&) {
+      }
+      auto asks = db.query_one<int>("SELECT 1");
+      EXPECT_EQ(co_await std::move(asks).timeout(10s), 1);
+    }
+  });
+}
+
 TEST_P(postgres_given_up, listener_next) {
   with([](postgres::connection db) -> task<> {
     constexpr int values = 1000;

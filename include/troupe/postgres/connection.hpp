@@ -45,7 +45,8 @@ struct shared {
 // Notifies the session that its caller has given up, unless the answer has arrived.
 class open_request {
  public:
-  explicit open_request(const ref<session>& on) noexcept : session_(on) {}
+  explicit open_request(const ref<session>& on, std::uint64_t copy_number = 0) noexcept
+      : session_(on), copy_number_(copy_number) {}
   open_request(const open_request&) = delete;
   open_request& operator=(const open_request&) = delete;
   ~open_request();
@@ -53,6 +54,7 @@ class open_request {
 
  private:
   ref<session> session_;
+  std::uint64_t copy_number_;
 };
 
 // Rolls the transaction back unless it was ended.

@@ -83,6 +83,7 @@ struct request {
   std::uint64_t epoch = 0;
   // The transaction scope of which it is a part; 0: none.
   std::uint64_t scope = 0;
+  std::uint64_t copy_number = 0;  // of a COPY, for its opener; 0: none
   unsigned tries = 0;
   request_kind kind = request_kind::statement;
   bool has_caller = true;             // false: the session itself has sent it
@@ -166,8 +167,9 @@ class session {
   ~session();
 
   void submit(std::unique_ptr<request> what);
-  // Callers have given up: their requests are not sent, or are interrupted.
-  void drop_abandoned();
+  // Callers have given up: their requests are not sent, or are interrupted. The COPY with this
+  // number, if it has begun, is ended: its opener has given up in that moment.
+  void drop_abandoned(std::uint64_t copy_number = 0);
   // Rolls the open transaction back, if any.
   void roll_back();
 

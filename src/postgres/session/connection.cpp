@@ -1,5 +1,8 @@
 #include "troupe/postgres/connection.hpp"
 
+#include <atomic>
+#include <cstdint>
+
 #include "troupe/base/error.hpp"
 #include "troupe/runtime/here.hpp"
 
@@ -67,7 +70,7 @@ namespace parts {
 open_request::~open_request() {
   if (!session_) return;
   try {
-    session_.tell([](session& self) { self.drop_abandoned(); });
+    session_.tell([number = copy_number_](session& self) { self.drop_abandoned(number); });
   } catch (...) {
     // Without memory for a message the statement runs to its end, and its answer is dropped.
   }
@@ -126,6 +129,16 @@ task<copy_reader> calls::copy_out(std::string_view text) const {
   return open_copy<copy_reader>(shared_, scope_, request_kind::copy_out, std::string(text));
 }
 
+namespace {
+
+std::uint64_t next_copy_number() noexcept {
+  static std::atomic<std::uint64_t> last{0};
+  // order: relaxed  each is another number
+  return last.fetch_add(1, std::memory_order_relaxed) + 1;
+}
+
+}  // namespace
+
 template <class Copy>
 task<Copy> calls::open_copy(std::shared_ptr<shared> on, std::uint64_t scope, request_kind does,
                             std::string text) {
@@ -136,15 +149,17 @@ task<Copy> calls::open_copy(std::shared_ptr<shared> on, std::uint64_t scope, req
   }
   auto what = std::make_unique<request>(does, std::move(text));
   what->scope = scope;
-  open_request open(on->session_ref);
+  what->copy_number = next_copy_number();
+  open_request open(on->session_ref, what->copy_number);
   future<answer> later = submit(on->session_ref, std::move(what));
   const answer begun = co_await std::move(later);
-  open.end();
   if (!begun.begins_copy())
     throw database::error(database::failure::statement, 0,
                           "troupe: postgres: copy_in takes a COPY ... FROM STDIN, and copy_out a "
                           "COPY ... TO STDOUT");
-  co_return Copy(std::move(on), std::move(held));
+  Copy opened(std::move(on), std::move(held));
+  open.end();
+  co_return opened;
 }
 
 }  // namespace parts

@@ -159,7 +159,10 @@ bool has_ended(wire& used_wire, std::size_t most) {
 
 }  // namespace
 
-request::~request() { TROUPE_INVARIANT(stage_ != stage::accepted, "S1"); }
+// A session that runs out of memory gives its requests up: their callers get broken_promise.
+request::~request() {
+  TROUPE_INVARIANT(stage_ != stage::accepted || std::uncaught_exceptions() != 0, "S1");
+}
 
 void request::accept() noexcept {
   TROUPE_INVARIANT(stage_ == stage::made, "S1");
@@ -209,8 +212,9 @@ void session::submit(std::unique_ptr<request> what) {
 }
 
 // A caller that has gone is seen by its promise.
-void session::drop_abandoned() {
+void session::drop_abandoned(std::uint64_t copy_number) {
   state& s = *state_;
+  if (copy_number != 0 && s.copy.number == copy_number) copy_give_up();
   std::erase_if(s.waiting, [](const auto& request) { return request->drop_if_abandoned(); });
   cancel_front();
   go_on();

@@ -29,7 +29,7 @@ bool session::begin_copy(sent_request& front, void* result) {
   const request_kind wanted = in ? request_kind::copy_in : request_kind::copy_out;
   if (front.what == nullptr || front.what->kind != wanted) return false;
   s.copy.is = in ? copying::in : copying::out;
-  if (front.what->asker.abandoned()) copy_give_up();
+  s.copy.number = front.what->copy_number;
   return true;
 }
 

@@ -101,7 +101,8 @@ struct sent_request {
 enum class copying : std::uint8_t { no, in, out, ends, ended };
 struct copy_state {
   copying is = copying::no;
-  std::string text;  // to be put, or got and not given yet
+  std::uint64_t number = 0;  // of the request that has begun it
+  std::string text;          // to be put, or got and not given yet
   std::optional<promise<>> put;
   std::optional<channel<parts::copied>> get;  // who waits for the next part
   std::optional<promise<answer>> end;

@@ -82,8 +82,10 @@ void session::take(void* given) {
     case PGRES_COPY_OUT:
     case PGRES_COPY_BOTH:
       if (begin_copy(front, result.get())) {
-        if (front.what != nullptr) front.what->answer_with(answer(result.release()));
-        front.what.reset();
+        const std::unique_ptr<request> begun = std::move(front.what);
+        const bool is_abandoned = begun->asker.abandoned();
+        begun->answer_with(answer(result.release()));
+        if (is_abandoned) copy_give_up();  // the COPY may end in it, and `front` with it
         return;
       }
       // Only a script can begin this COPY, and nothing would end it: close the connection.
