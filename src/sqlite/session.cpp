@@ -487,7 +487,7 @@ bool session::run_as_one(std::vector<waiting_call*>& calls) {
   }
   for (waiting_call* const call : calls) {
     run_counted(*call, *this);
-    if (scopes_.note(transaction())) continue;
+    if (scopes_.is_open() && scopes_.note(transaction())) continue;
     // This one has ended the transaction, as an interrupt and some failures do.
     roll_back();
     for (waiting_call* const other : calls) {

@@ -30,8 +30,9 @@ class transaction_scopes {
   // never 0, and no other scope of this session has it.
   std::uint64_t open() noexcept;
   // The session itself has stored the transaction of the open scope, or asks the database to (T1,
-  // T2); or it has rolled it back, or lost it.
+  // T2).
   void commit() noexcept;
+  // It was rolled back, or is lost.
   void close() noexcept { current_ = 0; }
   bool is_open() const noexcept { return current_ != 0; }
   std::uint64_t current() const noexcept { return current_; }  // 0: none
