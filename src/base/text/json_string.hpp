@@ -7,8 +7,8 @@
 namespace troupe::base {
 
 // Removes the first characters of the text, which is not empty, and returns them as they are in a
-// JSON string: a part of the text itself, or the escape of one character in `room`. Signal handlers
-// may call it.
+// JSON string: a part of the text itself, the escape of one character in `room`, or the constant
+// U+FFFD. Signal handlers may call it.
 std::string_view next_json_piece(std::string_view& text, std::array<char, 6>& room) noexcept;
 
 // Appends the text without quotes. Bytes that are not UTF-8 become U+FFFD, one each.

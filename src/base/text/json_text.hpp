@@ -1,5 +1,5 @@
 // json_text: builds the text of JSON values. All JSON that the library writes comes from it, except
-// for a program's own types (json::write).
+// for a program's own types (json::write) and the frame of a trace (observe/chrome.cpp).
 #pragma once
 
 #include <array>

@@ -46,7 +46,10 @@ std::optional<std::string> decode_base64(std::string_view text) {
 }
 
 std::string challenge(std::string_view scheme, std::string_view realm) {
-  const auto is_bad = [](char one) { return one < ' ' || one == 127 || one == '"' || one == '\\'; };
+  const auto is_bad = [](char one) {
+    const auto code = static_cast<unsigned char>(one);
+    return code < ' ' || code >= 127 || one == '"' || one == '\\';
+  };
   if (std::ranges::any_of(realm, is_bad))
     throw usage_error(
         "troupe: http: the realm has a quote, a backslash, or a character beyond ASCII; remove "

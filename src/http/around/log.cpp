@@ -37,10 +37,11 @@ void add_escaped(std::string& to, std::string_view text) {
   constexpr std::string_view digits = "0123456789abcdef";
   if (text.empty()) to += '-';
   for (const char one : text) {
-    if (one < ' ' || one == 127 || one == '"' || one == '\\') {
+    const auto code = static_cast<unsigned char>(one);
+    if (code < ' ' || code >= 127 || one == '"' || one == '\\') {
       to += "\\x";
-      to += digits[static_cast<unsigned char>(one) >> 4];
-      to += digits[static_cast<unsigned char>(one) & 15];
+      to += digits[code >> 4];
+      to += digits[code & 15];
     } else {
       to += one;
     }

@@ -29,7 +29,7 @@ client_options checked(client_options options) {
     throw option_error("troupe: http::client_options::head_bytes must be from 128 bytes to 1 GiB");
   }
   for (const char one : options.user_agent) {
-    if (one < ' ' || one == 0x7f)
+    if (static_cast<unsigned char>(one) < ' ' || one == 0x7f)
       throw option_error("troupe: http::client_options::user_agent has a control byte");
   }
   if (options.connections_per_origin == 0 ||

@@ -192,7 +192,8 @@ class exchange final : public handling, private transport {
   one_at_a_time::slot reading_;
   call_end* call_ = nullptr;  // of the WebSocket that is talked over
   bool silent_ = false;       // the request is HEAD: its answer has no body
-  // `waits`: serve() runs, and refers to this object.
+  // `waits`: serve() runs, and refers to this object. At its end a handler that ran at once has set
+  // `ended`, and serve() does not wait again.
   enum class handler_stage : std::uint8_t { none, waits, ended };
   handler_stage handler_ = handler_stage::none;
 };
