@@ -93,9 +93,9 @@ class Build:
             return str(whole)
 
     def parts(self, built):
-        """The sources of an object: several, where tests are compiled together."""
+        """The sources of an object: several, where they are compiled together."""
         source = self.sources[built]
-        if "/together/" not in source:
+        if "/together/" not in source and "/Unity/" not in source:
             return [source]
         return [self.relative(path) for path in re.findall(r'^#include "(/.*\.cpp)"$', read(source), re.MULTILINE)]
 

@@ -119,7 +119,7 @@ status=0
 CCACHE_DIR=$work/no_folder "$run" c/uncached.cpp 2> err || status=$?
 [ "$status" -eq 5 ] || fail "without a folder for ccache: status $status: $(cat err)"
 CCACHE_DIR=$work/no_folder refused 1 "undeclared" c/broken.cpp
-CCACHE_DIR=$work/no_folder cmake -S "$TROUPE_SOURCE_DIR" -B uncached -G Ninja -DTROUPE_TESTS=OFF \
+CCACHE_DIR=$work/no_folder cmake -S "$TROUPE_SOURCE_DIR" -B uncached -G Ninja -DTROUPE_TESTS=OFF -DTROUPE_SOURCES_TOGETHER=OFF \
   -DCMAKE_CXX_COMPILER="${TROUPE_CXX##* }" > uncached.log || fail "$(cat uncached.log)"
 CCACHE_DIR=$work/no_folder ninja -C uncached CMakeFiles/troupe.dir/src/memory/chunk.cpp.o > uncached.log ||
   fail "the library does not compile without a folder for ccache: $(cat uncached.log)"

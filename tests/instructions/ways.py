@@ -215,18 +215,33 @@ def plain_names(symbols):
     return {symbol: name for symbol, name in zip(symbols, said) if re.match(r"([\w:<>*& ]+ )?troupe::", name)}
 
 
+def parts_of(place):
+    """The sources of an object: several, where a folder is compiled as one unit."""
+    if found := re.search(r"\.dir/(src/.*\.cpp)\.o$", place):
+        return [found[1]]
+    unit = pathlib.Path(place.removesuffix(".o")).read_text()
+    return [os.path.relpath(name, ROOT) for name in re.findall(r'^#include "(/.*\.cpp)"$', unit, re.MULTILINE)]
+
+
+def is_defined(file, name):
+    return re.search(rf"(?<![\w~.>]){re.escape(name)}\([^;{{}}]*\)[^;{{}}]*\{{", (ROOT / file).read_text()) is not None
+
+
 def sources_of(symbols, build):
     """The sources whose objects in the build folder define these functions."""
     if not symbols:
         return {}
-    objects = sorted(str(path) for path in pathlib.Path(build, "CMakeFiles").glob("*.dir/src/**/*.cpp.o"))
+    # By the graph: objects of an earlier configuration may lie beside them.
+    graph = pathlib.Path(build, "build.ninja").read_text()
+    names = re.findall(r"^build (CMakeFiles/[^/ ]+\.dir/(?:src/\S+\.cpp|Unity/\S+\.cxx)\.o):", graph, re.MULTILINE)
+    objects = [path for path in (os.path.join(build, name) for name in names) if os.path.exists(path)]
     said = subprocess.run(["nm", "-A", "--defined-only", *objects], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True, check=True).stdout
     found = {}
     for line in said.splitlines():
         place, _, rest = line.partition(":")
         symbol = rest.split(" ")[2]
         if symbol in symbols:
-            found.setdefault(symbol, re.search(r"\.dir/(src/.*\.cpp)\.o$", place)[1])
+            found.setdefault(symbol, parts_of(place))
     return found
 
 
@@ -251,9 +266,10 @@ def visited(program, build, way):
         if not found:
             without_lines.add(symbols[address])
     names = plain_names(without_lines)
-    for symbol, file in sources_of(set(names), build).items():
-        if is_declared(file, short_name(names[symbol])):
-            files.setdefault(file, set()).add(short_name(names[symbol]))
+    for symbol, parts in sources_of(set(names), build).items():
+        name = short_name(names[symbol])
+        if file := next((part for part in parts if is_defined(part, name)), None):
+            files.setdefault(file, set()).add(name)
     return files
 
 

@@ -55,10 +55,14 @@ build_packages() {
 }
 
 # Those of an earlier way are used if the sources are still the same.
+list_sources() { (cd "$source" && git ls-files --cached --others --exclude-standard) | sort; }
+
 build_first_packages() {
   if [ -n "$(find "$work/first" -maxdepth 1 -name '*.deb' 2> /dev/null)" ] &&
+    list_sources | cmp -s - "$work/first/sources" &&
     sources | tar -d -C "$work/first/troupe" -f - > /dev/null 2>&1; then return; fi
   build_packages "$work/first"
+  list_sources > "$work/first/sources"
 }
 
 unpack() {

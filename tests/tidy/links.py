@@ -54,8 +54,9 @@ def check_front_page(tree):
 def check_built(tree, compile_commands):
     """Every source file is compiled by this build, and every private header is included somewhere."""
     built = {entry["file"] for entry in json.loads(compile_commands.read_text())}
-    # Files of tests are compiled several at a time, by a file that the build has made (troupe_together).
-    for file in [pathlib.Path(file) for file in built if "/together/" in file]:
+    # Files of tests are compiled several at a time, by a file that the build has made (troupe_together), and so are the
+    # sources of a folder, by one that CMake has made (troupe_sources_together).
+    for file in [pathlib.Path(file) for file in built if "/together/" in file or "/Unity/" in file]:
         names = re.findall(r'^#include "(.*\.cpp)"$', file.read_text(), re.MULTILINE)
         built.update(str(tree.root / name) for name in names)
     # These are compiled by their own tests, one at a time.
