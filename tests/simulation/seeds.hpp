@@ -12,16 +12,19 @@
 
 namespace troupe::test {
 
-// The name of the running test, as --gtest_filter takes it.
-inline std::string running_test() {
+// The suite of the running test, as ctest names it after its kind.
+inline std::string running_suite() {
   const testing::TestInfo* info = testing::UnitTest::GetInstance()->current_test_info();
-  return info == nullptr ? std::string("none")
-                         : std::string(info->test_suite_name()) + "." + info->name();
+  if (info == nullptr) return "none";
+  std::string name = info->test_suite_name();
+  if (info->value_param() != nullptr) name.erase(0, name.find('/') + 1);
+  if (info->type_param() != nullptr) name.erase(name.rfind('/'));
+  return name;
 }
 
 inline std::string repeat_line(std::uint64_t seed) {
-  return "reproduce: TROUPE_SEED=" + std::to_string(seed) + " ctest --preset release -R '" +
-         running_test() + "'";
+  return "reproduce: TROUPE_SEED=" + std::to_string(seed) + " ctest --preset release -R '/" +
+         running_suite() + "$'";
 }
 
 struct seed_range {
@@ -58,14 +61,14 @@ inline seed_range chosen_seeds(std::uint64_t daily, std::uint64_t deep = 10'000)
 // Calls test(seed) for each seed. The first failure ends it, with the line that repeats it.
 template <class Test>
 void for_each_seed(const seed_range& seeds, Test test) {
-  for (std::uint64_t seed = seeds.first; seed <= seeds.last; ++seed) {
+  for (std::uint64_t seed = seeds.first;; ++seed) {
     const testing::ScopedTrace line(__FILE__, __LINE__, repeat_line(seed));
     try {
       test(seed);
     } catch (const std::exception& failed) {
       ADD_FAILURE() << failed.what();
     }
-    if (testing::Test::HasFailure()) return;
+    if (testing::Test::HasFailure() || seed >= seeds.last) return;
   }
 }
 
