@@ -12,6 +12,13 @@
 
 namespace troupe::test {
 
+// The name of the running test, as --gtest_filter takes it.
+inline std::string running_test() {
+  const testing::TestInfo* info = testing::UnitTest::GetInstance()->current_test_info();
+  return info == nullptr ? std::string("none")
+                         : std::string(info->test_suite_name()) + "." + info->name();
+}
+
 // The suite of the running test, as ctest names it after its kind.
 inline std::string running_suite() {
   const testing::TestInfo* info = testing::UnitTest::GetInstance()->current_test_info();
