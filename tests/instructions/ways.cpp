@@ -35,7 +35,7 @@ void must(bool well) {
   if (!well) std::abort();
 }
 
-// ---- a tell: two actors, of which each tells the other one ----
+// ---- a tell: two actors tell each other ----
 
 struct player {
   troupe::ref<player> other;

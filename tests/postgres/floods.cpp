@@ -122,7 +122,7 @@ task<> end_each(unix_listener listener, std::shared_ptr<int> connections) {
   }
 }
 
-// A statement that waits for its turn is sent on the next connection, but not for ever.
+// A waiting statement moves to the next connection at most twice.
 TEST_P(postgres_floods, connections_that_end_one_after_the_other_are_bounded) {
   const scratch folder;
   std::string failed;

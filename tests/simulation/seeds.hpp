@@ -79,8 +79,8 @@ void for_each_seed(const seed_range& seeds, Test test) {
   }
 }
 
-// One of 100 seeds must find a planted mistake: `wrong_with(seed)` says what is wrong, "" for
-// nothing.
+// Fails unless one of 100 seeds finds a planted mistake. `wrong_with(seed)` returns a description
+// of the mistake, or "" if the seed does not find it.
 template <class Test>
 void expect_found(Test wrong_with) {
   for (std::uint64_t seed = 1; seed <= 100; ++seed) {

@@ -383,8 +383,8 @@ void session::fail_waiting(const std::string& reason, unsigned most) {
   });
 }
 
-// The connection has ended: what was sent is told so, and what was not waits for the next one,
-// unless the server ends one connection after the other.
+// The connection has ended. Sent requests fail. Waiting requests move to the next connection, and
+// fail when they have seen the third one lost.
 void session::lose(std::string reason) {
   constexpr unsigned lost_connections_max = 3;
   state& s = *state_;
