@@ -1,20 +1,10 @@
 #include "durable_postgres/array_text.hpp"
+#include "base/text/hex.hpp"
 
 #include <cstdint>
 
 namespace troupe::durable {
 namespace {
-
-constexpr std::string_view hex = "0123456789abcdef";
-
-void append_hex(std::string& to, unsigned byte) {
-  to += hex[byte >> 4 & 15];
-  to += hex[byte & 15];
-}
-int digit_of(char c) noexcept {
-  const std::size_t at = hex.find(c);
-  return at == std::string_view::npos ? -1 : static_cast<int>(at);
-}
 
 // How many bytes the character in front has; 0 if it is none of UTF-8.
 std::size_t character_size(std::string_view text) noexcept {
@@ -50,7 +40,7 @@ std::string stored_text(std::string_view any) {
     if (size == 0 || any.front() == '\0') {
       size = 1;
       text += "\\x";
-      append_hex(text, static_cast<unsigned char>(any.front()));
+      base::append_hex(text, static_cast<std::uint8_t>(any.front()));
     } else {
       if (any.front() == '\\') text += '\\';
       text += any.substr(0, size);
@@ -66,9 +56,10 @@ std::string text_of_stored(std::string_view stored) {
   for (std::size_t at = 0; at < stored.size(); ++at) {
     if (stored[at] != '\\' || at + 1 == stored.size()) {
       text += stored[at];
-    } else if (stored[at + 1] == 'x' && at + 3 < stored.size() && digit_of(stored[at + 2]) >= 0 &&
-               digit_of(stored[at + 3]) >= 0) {
-      text += static_cast<char>(16 * digit_of(stored[at + 2]) + digit_of(stored[at + 3]));
+    } else if (stored[at + 1] == 'x' && at + 3 < stored.size() &&
+               base::hex_value(stored[at + 2]) >= 0 && base::hex_value(stored[at + 3]) >= 0) {
+      text +=
+          static_cast<char>(16 * base::hex_value(stored[at + 2]) + base::hex_value(stored[at + 3]));
       at += 3;
     } else {
       text += stored[++at];
@@ -109,7 +100,7 @@ void array_text::add_text(std::string_view any) {
 void array_text::add_bytes(std::span<const std::byte> bytes) {
   begin_value();
   text_ += "\"\\\\x";
-  for (const std::byte one : bytes) append_hex(text_, std::to_integer<unsigned>(one));
+  base::append_hex(text_, bytes);
   text_ += '"';
 }
 

@@ -9,6 +9,7 @@
 #include <cstdio>
 #include <cstring>
 
+#include "base/text/hex.hpp"
 #include "troupe/actor/cell.hpp"
 #include "troupe/task/trace_context.hpp"
 
@@ -58,11 +59,11 @@ bool is_word(std::string_view text) noexcept {
 
 template <std::size_t Bytes>
 std::array<char, 2 * Bytes> hex_of(const std::array<std::uint8_t, Bytes>& bytes) noexcept {
-  constexpr std::string_view digits = "0123456789abcdef";
   std::array<char, 2 * Bytes> text;
   for (std::size_t i = 0; i < Bytes; ++i) {
-    text[2 * i] = digits[bytes[i] / 16];
-    text[2 * i + 1] = digits[bytes[i] % 16];
+    const auto digits = base::hex_of(bytes[i]);
+    text[2 * i] = digits[0];
+    text[2 * i + 1] = digits[1];
   }
   return text;
 }

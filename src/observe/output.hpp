@@ -10,6 +10,7 @@
 #include <string_view>
 
 #include "base/side_channels/bounded_write.hpp"
+#include "base/text/hex.hpp"
 
 namespace troupe::observe {
 
@@ -64,8 +65,8 @@ class output {
       if (code >= 0x20 && code != 0x7f) {
         put(one);
       } else {
-        *this << "\\x"
-              << "0123456789abcdef"[code / 16] << "0123456789abcdef"[code % 16];
+        const auto digits = base::hex_of(code);
+        *this << "\\x" << digits[0] << digits[1];
       }
     }
     return *this;

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "base/text/digit.hpp"
+#include "base/text/hex.hpp"
 #include "task/running/running.hpp"
 #include "task/running/runtime_state.hpp"
 #include "troupe/base/platform.hpp"
@@ -58,27 +59,14 @@ void fill_randomly(std::array<std::uint8_t, Bytes>& bytes) {
   }
 }
 
-int value_of(char digit) noexcept {
-  if (digit >= '0' && digit <= '9') return digit - '0';
-  return digit >= 'a' && digit <= 'f' ? digit - 'a' + 10 : -1;
-}
-
 // Whether all of the text is lower-case hexadecimal; fills `bytes`, which is half as long.
 bool read_hex(std::string_view text, std::span<std::uint8_t> bytes) noexcept {
   for (std::size_t i = 0; i < bytes.size(); ++i) {
-    const int high = value_of(text[2 * i]), low = value_of(text[2 * i + 1]);
+    const int high = base::hex_value(text[2 * i]), low = base::hex_value(text[2 * i + 1]);
     if (high < 0 || low < 0) return false;
     bytes[i] = static_cast<std::uint8_t>(16 * high + low);
   }
   return true;
-}
-
-void append_hex(std::string& to, std::span<const std::uint8_t> bytes) {
-  constexpr char digits[] = "0123456789abcdef";
-  for (const std::uint8_t byte : bytes) {
-    to += digits[byte / 16];
-    to += digits[byte % 16];
-  }
 }
 
 bool is_zero(std::span<const std::uint8_t> bytes) noexcept {
@@ -207,9 +195,9 @@ std::string trace_context::traceparent() const {
   std::string field;
   field.reserve(field_length);
   field += "00-";
-  append_hex(field, trace_id);
+  base::append_hex(field, trace_id);
   field += '-';
-  append_hex(field, span_id);
+  base::append_hex(field, span_id);
   field += sampled ? "-01" : "-00";
   return field;
 }

@@ -5,19 +5,17 @@
 
 #include <array>
 #include <ctime>
+#include <span>
 
+#include "base/text/hex.hpp"
 #include "tls/library.hpp"
 
 namespace troupe::tls {
 namespace {
 
 std::string hexadecimal(const unsigned char* bytes, std::size_t count) {
-  constexpr char digits[] = "0123456789abcdef";
   std::string text;
-  for (std::size_t i = 0; i < count; ++i) {
-    text += digits[bytes[i] >> 4];
-    text += digits[bytes[i] & 15];
-  }
+  base::append_hex(text, std::span(bytes, count));
   return text;
 }
 

@@ -202,11 +202,7 @@ json value_of(std::string_view shape, std::span<const std::byte> bytes) {
     return explainer(shape, bytes).all();
   } catch (const unexplained&) {
     std::string text;
-    for (const std::byte one : bytes) {
-      constexpr char digits[] = "0123456789abcdef";
-      text += digits[std::to_integer<unsigned>(one) >> 4];
-      text += digits[std::to_integer<unsigned>(one) & 15];
-    }
+    for (const std::byte one : bytes) text += fmt::format("{:02x}", std::to_integer<unsigned>(one));
     return text;
   }
 }

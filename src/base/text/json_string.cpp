@@ -1,4 +1,5 @@
 #include "base/text/json_string.hpp"
+#include "base/text/hex.hpp"
 
 #include <cstddef>
 
@@ -45,10 +46,9 @@ char letter_of(char character) noexcept {
 }
 
 std::string_view escape_of(char character, std::array<char, 6>& room) noexcept {
-  constexpr std::string_view digits = "0123456789abcdef";
-  const auto code = static_cast<unsigned char>(character);
+  const auto digits = hex_of(static_cast<unsigned char>(character));
   const char letter = letter_of(character);
-  room = {'\\', letter, '0', '0', digits[code >> 4], digits[code & 15]};
+  room = {'\\', letter, '0', '0', digits[0], digits[1]};
   if (letter != '\0') return {room.data(), 2};
   room[1] = 'u';
   return {room.data(), room.size()};

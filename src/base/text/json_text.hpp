@@ -11,6 +11,7 @@
 #include <string_view>
 #include <utility>
 
+#include "base/text/hex.hpp"
 #include "base/text/json_string.hpp"
 
 namespace troupe::base {
@@ -77,12 +78,12 @@ class json_writer {
   // Bytes as a string of two digits each.
   template <class Bytes>
   json_writer& hex(const Bytes& bytes) {
-    constexpr std::string_view digits = "0123456789abcdef";
     separate();
     put('"');
     for (const std::uint8_t byte : bytes) {
-      put(digits[byte / 16]);
-      put(digits[byte % 16]);
+      const auto digits = hex_of(byte);
+      put(digits[0]);
+      put(digits[1]);
     }
     put('"');
     return *this;

@@ -3,6 +3,7 @@
 #include <random>
 
 #include "base/mix_bits.hpp"
+#include "base/text/hex.hpp"
 #include "kit/clock_and_random.hpp"
 #include "troupe/base/platform.hpp"
 
@@ -49,10 +50,11 @@ message_id message_id::part(std::uint64_t number) const noexcept {
 }
 
 std::string message_id::to_string() const {
-  constexpr char digits[] = "0123456789abcdef";
   std::string text;
   for (const std::uint64_t half : {high, low}) {
-    for (int shift = 60; shift >= 0; shift -= 4) text += digits[(half >> shift) & 15];
+    for (int shift = 56; shift >= 0; shift -= 8) {
+      base::append_hex(text, static_cast<std::uint8_t>(half >> shift));
+    }
   }
   return text;
 }

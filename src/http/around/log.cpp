@@ -8,6 +8,7 @@
 #include <string>
 #include <utility>
 
+#include "base/text/hex.hpp"
 #include "base/text/json_text.hpp"
 #include "kit/clock_and_random.hpp"
 #include "troupe/base/error.hpp"
@@ -34,14 +35,12 @@ std::string peer_of(const request& asked) {
 }
 
 void add_escaped(std::string& to, std::string_view text) {
-  constexpr std::string_view digits = "0123456789abcdef";
   if (text.empty()) to += '-';
   for (const char one : text) {
     const auto code = static_cast<unsigned char>(one);
     if (code < ' ' || code >= 127 || one == '"' || one == '\\') {
       to += "\\x";
-      to += digits[code >> 4];
-      to += digits[code & 15];
+      base::append_hex(to, code);
     } else {
       to += one;
     }

@@ -1,3 +1,4 @@
+#include "base/text/hex.hpp"
 #include "troupe/http/values/value_text.hpp"
 
 namespace troupe::http {
@@ -5,9 +6,7 @@ namespace troupe::http {
 namespace {
 
 int digit_of(char one) noexcept {
-  if (one >= '0' && one <= '9') return one - '0';
-  const char letter = static_cast<char>(one | 0x20);
-  return letter >= 'a' && letter <= 'f' ? letter - 'a' + 10 : -1;
+  return base::hex_value(one >= 'A' && one <= 'F' ? static_cast<char>(one - 'A' + 'a') : one);
 }
 
 }  // namespace

@@ -10,6 +10,7 @@
 #include <thread>
 
 #include "base/invariant.hpp"
+#include "base/text/hex.hpp"
 #include "postgres/session/refusal.hpp"
 #include "postgres/session/session_state.hpp"
 #include "postgres/values/types.hpp"
@@ -133,7 +134,7 @@ std::string new_name_begin() {
     throw database::error(failure::broken, 0,
                           "troupe: postgres: the operating system gives no random numbers");
   std::string name = "troupe_";
-  for (const unsigned char byte : secret) add_hex(name, byte);
+  base::append_hex(name, secret);
   return name + '_';
 }
 

@@ -3,6 +3,7 @@
 #include <cstring>
 #include <limits>
 
+#include "base/text/hex.hpp"
 #include "postgres/values/types.hpp"
 #include "troupe/database/error.hpp"
 #include "troupe/postgres/answer.hpp"
@@ -152,7 +153,7 @@ void array_elements::bind_bytes(int number, std::span<const std::byte> bytes) {
   if (postgres::type{type_} != type::bytes_array && type_ < first_own_type)
     arguments::refuse(number, " has elements of bytes, and is not of type bytea[]");
   std::string quoted = "\"\\\\x";
-  for (const std::byte each : bytes) add_hex(quoted, std::to_integer<unsigned char>(each));
+  base::append_hex(quoted, bytes);
   add(quoted + '"');
 }
 void array_elements::bind_time(int number, micro_time at) {

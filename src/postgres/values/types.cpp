@@ -1,4 +1,5 @@
 #include "postgres/values/types.hpp"
+#include "base/text/hex.hpp"
 
 #include <algorithm>
 #include <array>
@@ -84,17 +85,11 @@ std::string numeric_text(std::string_view bytes) {
   return text;
 }
 
-void add_hex(std::string& text, unsigned char byte) {
-  constexpr char hex[] = "0123456789abcdef";
-  text += hex[byte >> 4];
-  text += hex[byte & 15];
-}
-
 std::string uuid_text(std::string_view bytes) {
   std::string text;
   for (std::size_t i = 0; i < bytes.size(); ++i) {
     if (i == 4 || i == 6 || i == 8 || i == 10) text += '-';
-    add_hex(text, static_cast<unsigned char>(bytes[i]));
+    base::append_hex(text, static_cast<unsigned char>(bytes[i]));
   }
   return text;
 }

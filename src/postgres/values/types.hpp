@@ -69,8 +69,6 @@ inline constexpr std::int64_t zero_days = 10'957;
 // The text of a numeric in its binary form: "-12.340".
 std::string numeric_text(std::string_view bytes);
 std::string uuid_text(std::string_view bytes);
-// Appends the two hexadecimal digits of a byte.
-void add_hex(std::string& text, unsigned char byte);
 // The integer that a numeric is, if it is one of 64 bits: of "12.00" it is 12.
 std::optional<std::int64_t> whole_number(std::string_view text) noexcept;
 // The bytes of "\x00ff"; empty if the text is not so.

@@ -30,19 +30,9 @@ void write_number(json_text& out, const observe::number_rows& table, std::size_t
   out.close('}');
 }
 
-std::string hex(std::span<const std::uint8_t> bytes) {
-  constexpr char digits[] = "0123456789abcdef";
-  std::string text;
-  for (const std::uint8_t byte : bytes) {
-    text += digits[byte / 16];
-    text += digits[byte % 16];
-  }
-  return text;
-}
-
 void write_exemplar(json_text& out, const observe::exemplar& example) {
   out.open('{').member("bucket", example.bucket).member("value", example.value);
-  out.member("trace_id", hex(example.trace_id)).member("span_id", hex(example.span_id));
+  out.key("trace_id").hex(example.trace_id).key("span_id").hex(example.span_id);
   out.member("unix_ms", example.unix_ns / 1'000'000).close('}');
 }
 

@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <cstdio>
 #include <memory>
+#include <span>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -81,15 +82,8 @@ const char* reason_of(tasks::copy_result result) noexcept {
 }
 
 void write_hex(json_text& text, const tasks::stack_copy& copy) {
-  constexpr std::string_view digits = "0123456789abcdef";
-  const auto* const bytes = reinterpret_cast<const unsigned char*>(copy.stack.data());
-  std::string hex;
-  hex.reserve(copy.bytes * 2);
-  for (std::size_t i = 0; i < copy.bytes; ++i) {
-    hex += digits[bytes[i] >> 4];
-    hex += digits[bytes[i] & 15];
-  }
-  text.member("stack", hex);
+  const auto* const bytes = reinterpret_cast<const std::uint8_t*>(copy.stack.data());
+  text.key("stack").hex(std::span(bytes, copy.bytes));
 }
 
 // `Work` has the handler's members of running_work: a copy of a stack, or running_work itself.
