@@ -28,6 +28,7 @@ import re
 import subprocess
 import sys
 
+import compiled_together
 import suites
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
@@ -94,10 +95,7 @@ class Build:
 
     def parts(self, built):
         """The sources of an object: several, where they are compiled together."""
-        source = self.sources[built]
-        if "/together/" not in source and "/Unity/" not in source:
-            return [source]
-        return [self.relative(path) for path in re.findall(r'^#include "(/.*\.cpp)"$', read(source), re.MULTILINE)]
+        return [self.relative(path) for path in compiled_together.sources_of(ROOT / self.sources[built])]
 
     def reached(self, path):
         """The objects that this file is compiled into."""

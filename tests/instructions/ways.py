@@ -21,6 +21,10 @@ import tempfile
 import time
 from dataclasses import dataclass
 
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "scripts"))
+
+import compiled_together  # noqa: E402
+
 SKIPPED = 77
 ROOT = pathlib.Path(os.environ.get("TROUPE_SOURCE_DIR", pathlib.Path(__file__).resolve().parents[2]))
 KEPT = ROOT / "tests/instructions/ways.txt"
@@ -219,8 +223,7 @@ def parts_of(place):
     """The sources of an object: several, where a folder is compiled as one unit."""
     if found := re.search(r"\.dir/(src/.*\.cpp)\.o$", place):
         return [found[1]]
-    unit = pathlib.Path(place.removesuffix(".o")).read_text()
-    return [os.path.relpath(name, ROOT) for name in re.findall(r'^#include "(/.*\.cpp)"$', unit, re.MULTILINE)]
+    return [os.path.relpath(name, ROOT) for name in compiled_together.sources_of(place.removesuffix(".o"))]
 
 
 def is_defined(file, name):

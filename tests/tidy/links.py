@@ -3,6 +3,11 @@
 import json
 import pathlib
 import re
+import sys
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "scripts"))
+
+import compiled_together  # noqa: E402
 
 LINK = re.compile(r"\[[^\]]*\]\(([^)\s]+)\)")
 # Of a picture that differs on dark and on light pages.
@@ -54,11 +59,7 @@ def check_front_page(tree):
 def check_built(tree, compile_commands):
     """Every source file is compiled by this build, and every private header is included somewhere."""
     built = {entry["file"] for entry in json.loads(compile_commands.read_text())}
-    # Files of tests are compiled several at a time, by a file that the build has made (troupe_together), and so are the
-    # sources of a folder, by one that CMake has made (troupe_sources_together).
-    for file in [pathlib.Path(file) for file in built if "/together/" in file or "/Unity/" in file]:
-        names = re.findall(r'^#include "(.*\.cpp)"$', file.read_text(), re.MULTILINE)
-        built.update(str(tree.root / name) for name in names)
+    built.update(str(tree.root / name) for file in list(built) for name in compiled_together.sources_of(file))
     # These are compiled by their own tests, one at a time.
     apart = ("tests/compile_fail/", "tests/explore/mutations/", "tests/tools/lint/", "tests/package/", "tests/fuzz/requests.cpp", "tests/fuzz/inflations.cpp", "tests/fuzz/values_entry.cpp", "tests/fuzz/frames_entry.cpp", "tests/fuzz/nats/nats_entry.cpp", "tests/fuzz/cluster/cluster_entry.cpp", "tests/fuzz/behind_proxy/proxies_entry.cpp", "tests/fuzz/coding/decodings_entry.cpp", "tests/fuzz/vectors_as_files.cpp")
     problems = [f"{path}: no target builds it"
