@@ -11,11 +11,12 @@
 #include <utility>
 
 #include "sched/executor.hpp"
-#include "sched/policies/simulated.hpp"
 #include "sched/poller.hpp"
 #include "sched/runtime_host.hpp"
 
 namespace troupe::sched {
+
+class simulated;
 
 class io_driver_slot {
  public:
