@@ -46,7 +46,7 @@ work_stealing::work_stealing(const work_stealing_options& options, outstanding_w
   idle_workers_.set_searchers_max(1 + (options.workers - 1) / static_cast<unsigned>(group_workers));
   workers_.reserve(options.workers);
   for (unsigned i = 0; i < options.workers; ++i) {
-    workers_.push_back(&worker::take_from_free_list(*this, *this, idle_workers_.lonely(),
+    workers_.push_back(&worker::take_from_free_list(*this, idle_workers_.lonely(),
                                                     (options.seed + i) * 0x9E3779B97F4A7C15u));
     workers_.back()->number = i;
   }
@@ -70,7 +70,7 @@ work_stealing::~work_stealing() {
 
 void work_stealing::submit(runnable& item) noexcept {
   worker* self = worker::current();
-  if (self == nullptr || self->pool != this || !self->submit(item)) submit_to_any(item);
+  if (self == nullptr || self->executor != this || !self->submit(item)) submit_to_any(item);
 }
 
 void work_stealing::submit_to_any(runnable& item) noexcept {

@@ -6,7 +6,6 @@
 
 #include "base/invariant.hpp"
 #include "base/threads/at_fork.hpp"
-#include "sched/stealing/work_stealing.hpp"
 #include "troupe/observe/trace.hpp"
 
 namespace troupe::sched {
@@ -146,10 +145,10 @@ struct free_list {
 }  // namespace
 
 void worker::ask_for_watch() noexcept {
-  if (!queue.empty()) pool->attend();
+  if (!queue.empty()) executor->attend();
 }
 
-worker& worker::take_from_free_list(work_stealing& for_pool, sched::executor& as,
+worker& worker::take_from_free_list(sched::executor& for_pool,
                                     const std::atomic<std::uint32_t>& lonely, std::uint64_t seed) {
   auto deactivation_deferred = std::make_unique_for_overwrite<runnable*[]>(deferred_max);
   free_list& all = free_list::get();
@@ -163,8 +162,7 @@ worker& worker::take_from_free_list(work_stealing& for_pool, sched::executor& as
       all.free.pop_back();
     }
   }
-  self->pool = &for_pool;
-  self->executor = &as;
+  self->executor = &for_pool;
   self->lonely = &lonely;
   self->random = seed | 1u;
   self->deferred_ = std::move(deactivation_deferred);

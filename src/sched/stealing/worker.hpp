@@ -38,8 +38,6 @@
 
 namespace troupe::sched {
 
-class work_stealing;
-
 class worker {
  public:
   // runnables; when one more comes, the one deferred longest is deactivated
@@ -48,7 +46,7 @@ class worker {
 
   // Workers are never freed but reused: a sender that holds an old address may still send a wake
   // hint to a worker that has ended or that now works for another pool. That is harmless.
-  static worker& take_from_free_list(work_stealing& for_pool, sched::executor& as,
+  static worker& take_from_free_list(sched::executor& for_pool,
                                      const std::atomic<std::uint32_t>& lonely, std::uint64_t seed);
   static void put_on_free_list(worker& ended);
 
@@ -166,7 +164,6 @@ class worker {
   enum class share : std::uint8_t { half, all };
   unsigned give(worker& searcher, runnable*& list, share most, unsigned at_most) noexcept;
 
-  work_stealing* pool = nullptr;
   std::size_t number = 0;               // among the pool's workers
   sched::executor* executor = nullptr;  // the pool, as the executor to which others submit
   const std::atomic<std::uint32_t>* lonely = nullptr;  // see idle_workers::lonely
