@@ -1,5 +1,4 @@
 #include "observe/trace_session.hpp"
-#include "observe/counting/sampled_sends.hpp"
 
 #include <fcntl.h>
 #include <poll.h>
@@ -98,8 +97,10 @@ constinit std::atomic<bool> crash_written{false};  // that thread has written it
 constinit std::atomic<void (*)() noexcept> writes_too{nullptr};
 
 void write_trace(bool is_crash) noexcept {
-  // order: relaxed  other threads continue; what they record from here on is not read
-  watches.fetch_and(static_cast<std::uint8_t>(~(one_sampler - 1)), std::memory_order_relaxed);
+  // Other threads continue; what they record from here on is not read.
+  for (const watched each :
+       {watched::events, watched::trace_contexts, watched::counts, watched::spans})
+    unwatch(each);
   const bool done = recording::get().write();
   say(is_crash ? (done ? "troupe: the trace up to the crash was written\n"
                        : "troupe: the trace up to the crash could not be written\n")

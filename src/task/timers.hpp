@@ -16,7 +16,7 @@
 #include <utility>
 
 #include "base/walks/waiters_first.hpp"
-#include "observe/histogram.hpp"
+#include "observe/counting/histogram.hpp"
 #include "sched/runtime_host.hpp"
 #include "task/wheel.hpp"
 

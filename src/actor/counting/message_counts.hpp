@@ -16,9 +16,9 @@
 #include <cstdint>
 
 #include "observe/counting/by_thread.hpp"
+#include "observe/counting/histogram.hpp"
 #include "observe/counting/sampled_sends.hpp"
 #include "observe/counting/tally.hpp"
-#include "observe/histogram.hpp"
 #include "observe/sample_stride.hpp"
 #include "troupe/actor/cell.hpp"
 #include "troupe/actor/message.hpp"

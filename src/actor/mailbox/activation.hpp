@@ -14,7 +14,7 @@
 #include "actor/mailbox/mailbox.hpp"
 #include "base/invariant.hpp"
 #include "memory/stable_pool.hpp"
-#include "observe/histogram.hpp"
+#include "observe/counting/histogram.hpp"
 #include "sched/runnable.hpp"
 #include "task/running/runtime_state.hpp"
 #include "troupe/actor/cell.hpp"

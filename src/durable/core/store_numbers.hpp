@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "observe/histogram.hpp"
+#include "observe/counting/histogram.hpp"
 #include "runtime/observing/component_list.hpp"
 #include "troupe/durable/store.hpp"
 

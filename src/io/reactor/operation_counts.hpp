@@ -9,7 +9,7 @@
 #include <cstdint>
 
 #include "observe/counting/by_thread.hpp"
-#include "observe/histogram.hpp"
+#include "observe/counting/histogram.hpp"
 #include "observe/sample_stride.hpp"
 #include "troupe/base/platform.hpp"
 #include "troupe/io/operations/operation.hpp"

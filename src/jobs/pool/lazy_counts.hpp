@@ -6,7 +6,7 @@
 #include <cstdint>
 
 #include "observe/counting/by_thread.hpp"
-#include "observe/histogram.hpp"
+#include "observe/counting/histogram.hpp"
 #include "observe/sample_stride.hpp"
 
 namespace troupe::jobs {

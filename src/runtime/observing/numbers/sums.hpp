@@ -9,7 +9,7 @@
 #include "actor/counting/message_counts.hpp"
 #include "io/reactor/reactor.hpp"
 #include "jobs/pool/job_pool.hpp"
-#include "observe/histogram.hpp"
+#include "observe/counting/histogram.hpp"
 #include "observe/numbers/number.hpp"
 #include "runtime/observing/times/thread_times.hpp"
 #include "task/timers.hpp"

@@ -1,4 +1,4 @@
-#include "observe/histogram.hpp"
+#include "observe/counting/histogram.hpp"
 
 #include <gtest/gtest.h>
 
