@@ -12,7 +12,6 @@
 
 #include "base/threads/at_fork.hpp"
 #include "memory/chunk.hpp"
-#include "memory/stable_pool.hpp"
 #include "troupe/base/platform.hpp"
 
 namespace troupe::memory {
@@ -184,7 +183,7 @@ chain cut_from_span(span_of_thread& span, std::size_t bytes, std::size_t most) {
 }
 
 constexpr std::size_t bytes_of(std::size_t size_class) noexcept {
-  if (size_class == stable_class) return stable_bytes;
+  if (size_class == stable_class) return detail::stable_bytes;
   // the stable class is between the near and the far ones
   return (size_class < stable_class ? size_class + 1 : size_class) * detail::class_step;
 }

@@ -6,13 +6,11 @@
 // first word belongs to the pool. All other words keep their values, and are zero in a new block.
 #pragma once
 
-#include <cstddef>
-
 #include "troupe/memory/block_pool.hpp"
 
 namespace troupe::memory {
 
-inline constexpr std::size_t stable_bytes = 64;
+using detail::stable_bytes;
 
 // Threads: any. Throws std::bad_alloc.
 [[nodiscard]] inline void* allocate_stable() {

@@ -35,7 +35,8 @@ inline constexpr std::size_t class_step = 16;
 // Blocks up to this size are listed in the thread-local itself, larger ones behind a pointer in it:
 // all shared objects that are loaded by dlopen share about 1.6 KB of such thread-locals.
 inline constexpr std::size_t near_bytes_max = 64;
-// for stable_pool.hpp alone
+// The blocks of stable_pool.hpp have a class of their own.
+inline constexpr std::size_t stable_bytes = 64;
 inline constexpr std::size_t stable_class = near_bytes_max / class_step;
 inline constexpr std::size_t near_classes = stable_class + 1;
 inline constexpr std::size_t far_classes = (block_bytes_max - near_bytes_max) / class_step;
