@@ -59,10 +59,10 @@ struct two_nodes {
   task<troupe::cluster::ref<Echo>> far() {
     for (int i = 0;; ++i) {
       auto one = here.get<Echo>(std::to_string(i));
-      const auto before = there.counts().made;
+      const auto before = there.counts().created;
       auto asked = one.ask<&Echo::count>();
       static_cast<void>(co_await std::move(asked));
-      if (there.counts().made != before) co_return one;
+      if (there.counts().created != before) co_return one;
     }
   }
   task<> stop() {

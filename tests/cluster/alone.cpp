@@ -145,8 +145,8 @@ TEST_P(cluster_alone, an_idle_actor_is_put_away) {
         EXPECT_EQ(co_await here.get<Cart>("alice").ask<&Cart::add>("pen"), 1u);
         while (here.counts().actors != 0) co_await sleep_for(5ms);
         EXPECT_EQ(co_await here.get<Cart>("alice").ask<&Cart::add>("pen"), 1u);
-        EXPECT_EQ(here.counts().made, 2u);
-        EXPECT_EQ(here.counts().put_away, 1u);
+        EXPECT_EQ(here.counts().created, 2u);
+        EXPECT_EQ(here.counts().unloaded, 1u);
       },
       carts());
 }
@@ -162,7 +162,7 @@ TEST_P(cluster_alone, of_too_many_those_used_least_recently_go) {
           co_await here.get<Cart>(std::to_string(i)).ask<&Cart::add>("pen");
           co_await sleep_for(100us);
         }
-        while (here.counts().put_away < 20) co_await sleep_for(1ms);
+        while (here.counts().unloaded < 20) co_await sleep_for(1ms);
         EXPECT_LE(here.counts().actors, 10u);
       },
       carts());

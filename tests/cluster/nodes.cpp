@@ -130,10 +130,10 @@ class cluster_nodes : public conformance {
   static task<std::string> key_on(node asks, node where) {
     for (int i = 0;; ++i) {
       const std::string key = "key " + std::to_string(i);
-      const auto before = where.counts().made;
+      const auto before = where.counts().created;
       auto asked = asks.get<Counter>(key).ask<&Counter::get>();
       static_cast<void>(co_await std::move(asked));
-      if (where.counts().made != before) co_return key;
+      if (where.counts().created != before) co_return key;
     }
   }
 };
@@ -151,9 +151,9 @@ TEST_P(cluster_nodes, every_node_finds_the_same_actor) {
     }
     std::uint64_t made = 0;
     for (const node& one : nodes) {
-      EXPECT_GT(one.counts().made, 5u);
+      EXPECT_GT(one.counts().created, 5u);
       EXPECT_GT(one.counts().sent, 10u);
-      made += one.counts().made;
+      made += one.counts().created;
     }
     EXPECT_EQ(made, 60u);
   });
@@ -473,7 +473,7 @@ TEST_P(cluster_nodes, asks_find_the_place_between_tells_that_wait_for_this_node)
     auto asks = expect_asks_between_tells(one.get<Counter>("a"), 60, 3);
     future<> asked = spawn(std::move(asks));
     co_await sleep_for(20ms);
-    EXPECT_EQ(one.counts().made, 0u);
+    EXPECT_EQ(one.counts().created, 0u);
     in.set_database_away(false);
     co_await std::move(asked);
     co_await one.stop();

@@ -340,7 +340,7 @@ TEST_P(durable_stores, actors_are_put_away_and_come_back) {
           }
         }
         EXPECT_LE(bank.counts().actors, 12u);
-        EXPECT_GE(bank.counts().put_away, 180u);
+        EXPECT_GE(bank.counts().unloaded, 180u);
       },
       chosen);
 }

@@ -42,11 +42,17 @@ struct member_event {
 
 // Numbers of a node, at one moment.
 struct counts {
-  std::size_t shards = 0;        // that this node owns
-  std::size_t members = 0;       // of the cluster
-  std::size_t actors = 0;        // in memory here
-  std::uint64_t made = 0;        // actors
-  std::uint64_t put_away = 0;    // actors
+  std::size_t shards = 0;   // that this node owns
+  std::size_t members = 0;  // of the cluster
+  std::size_t actors = 0;   // in memory here
+  union {
+    std::uint64_t created = 0;  // actors
+    [[deprecated("its name is `created`")]] std::uint64_t made;
+  };
+  union {
+    std::uint64_t unloaded = 0;  // actors, since they were idle or too many
+    [[deprecated("its name is `unloaded`")]] std::uint64_t put_away;
+  };
   std::uint64_t local = 0;       // messages for actors that were here
   std::uint64_t sent = 0;        // messages to other nodes
   std::uint64_t served = 0;      // messages of other nodes

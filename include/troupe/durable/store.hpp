@@ -73,7 +73,10 @@ struct counts {
   std::uint64_t failed_commits = 0;
   std::chrono::nanoseconds commit_time{0};  // of all commits together
   std::uint64_t loads = 0;                  // actors read from the store
-  std::uint64_t put_away = 0;
+  union {
+    std::uint64_t unloaded = 0;  // actors, since others needed the memory or they were idle
+    [[deprecated("its name is `unloaded`")]] std::uint64_t put_away;
+  };
   std::uint64_t dead_letters = 0;
   std::size_t actors = 0;   // in memory now
   std::size_t waiting = 0;  // messages in memory now

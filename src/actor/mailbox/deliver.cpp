@@ -61,7 +61,7 @@ struct actor_side {
   bool enter_gate() noexcept { return system.entrance.enter(system.closing, ends); }
   void leave() noexcept { system.entrance.leave(ends); }
   activation& activate(message& mail) { return actor::activate(actor, mail, urgent); }
-  static void put_away(activation& active) noexcept {
+  static void discard(activation& active) noexcept {
     active.clear();
     free_activation(active);
   }

@@ -19,7 +19,7 @@ namespace troupe::actor {
 //                                   the end waits for the caller
 //   Activation& activate(Message&)  makes an activation with the message in its list; may throw,
 //                                   and then it frees the message
-//   void put_away(Activation&)      frees an activation that is not needed; the message stays
+//   void discard(Activation&)       frees an activation that is not needed; the message stays
 //   void wake(Activation&)          the actor is active with this activation and in no queue:
 //                                   queues it; must not throw
 //   void wake_hint(seen)            the message went behind `seen`
@@ -42,7 +42,7 @@ void send_from_afar(Mailbox box, Message& mail, bool urgent, Side& side) {
     if (ours) side.wake(made != nullptr ? *made : Mailbox::activation_under(seen));
     side.leave();
     if (ours) return;
-    if (made != nullptr) side.put_away(*made);
+    if (made != nullptr) side.discard(*made);
     if (!open) return side.refuse(mail);
   }
   // Other threads changed the word at each try: now the exchange, which cannot fail. The activation
@@ -50,7 +50,7 @@ void send_from_afar(Mailbox box, Message& mail, bool urgent, Side& side) {
   auto& spare = side.activate(mail);
   if (!side.enter_gate()) {
     side.leave();
-    side.put_away(spare);
+    side.discard(spare);
     return side.refuse(mail);
   }
   // The message belongs to the mailbox now, and the owner may have handled it before the next line
@@ -62,7 +62,7 @@ void send_from_afar(Mailbox box, Message& mail, bool urgent, Side& side) {
     box.finish(mail, Mailbox::tagged(spare));
     side.wake(spare);
   } else {
-    side.put_away(spare);
+    side.discard(spare);
     // A parked actor wakes for any mail this time; if there is nothing for it to do, it parks
     // again.
     if (Mailbox::is_parked(seen)) {

@@ -36,9 +36,9 @@ const observe::number_table<node_numbers_now> node_numbers{
      gauge_of<&count_of<&cluster_counts::members>>("members", "Nodes of the cluster."),
      gauge_of<&count_of<&cluster_counts::actors>>("actors",
                                                   "Actors of the cluster in memory here."),
-     counter_of<&count_of<&cluster_counts::made>>("made", "Actors that were made here."),
-     counter_of<&count_of<&cluster_counts::put_away>>(
-         "put_away", "Actors that were unloaded, since they were idle or too many."),
+     counter_of<&count_of<&cluster_counts::created>>("created", "Actors that were created here."),
+     counter_of<&count_of<&cluster_counts::unloaded>>(
+         "unloaded", "Actors that were unloaded, since they were idle or too many."),
      in_summary("local", counter_of<&count_of<&cluster_counts::local>>(
                              "local_messages", "Messages for actors that were here.")),
      in_summary("sent", counter_of<&count_of<&cluster_counts::sent>>("sent_messages",
@@ -83,8 +83,8 @@ cluster::counts node_state::counts() const {
   cluster::counts now;
   const local_actors::actor_counts& actors = actors_.counts();
   now.actors = actors.actors.load(relaxed);
-  now.made = actors.created.load(relaxed);
-  now.put_away = actors.unloaded.load(relaxed);
+  now.created = actors.created.load(relaxed);
+  now.unloaded = actors.unloaded.load(relaxed);
   now.local = actors.messages.load(relaxed);
   const traffic_counts& traffic = core_.traffic();
   now.sent = traffic.sent.load(relaxed);

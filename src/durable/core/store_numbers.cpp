@@ -44,8 +44,8 @@ const observe::number_table<store_numbers> all_numbers{
      counter_of<&count_of<&store_counts::failed_commits>>("failed_commits",
                                                           "Transactions that were not stored."),
      counter_of<&count_of<&store_counts::loads>>("loads", "Actors read from the store."),
-     counter_of<&count_of<&store_counts::put_away>>(
-         "put_away",
+     counter_of<&count_of<&store_counts::unloaded>>(
+         "unloaded",
          "Objects that were unloaded, since others needed the memory or they were idle."),
      gauge_of<&count_of<&store_counts::actors>>("actors", "Durable actors in memory."),
      in_summary("waiting",

@@ -38,7 +38,7 @@ task<> engine::open() {
     if (alive == nullptr) return;
     engine_core& core = alive->core_;
     guard at_work(core);
-    core.actors.put_away(core.actors.size(), core.now_ns() - core.chosen.idle_max.count(),
+    core.actors.unload(core.actors.size(), core.now_ns() - core.chosen.idle_max.count(),
                          core.batches.stored());
   };
   const outside_calls none;
@@ -62,7 +62,7 @@ task<std::vector<std::string>> engine::keys(const void* tag, key_range range) co
 durable::counts engine::counts_now() const {
   durable::counts now = core_.numbers.counts;
   now.actors = core_.actors.size();
-  now.put_away = core_.actors.put_away_so_far();
+  now.unloaded = core_.actors.unloaded();
   now.waiting = core_.inbox.waiting();
   now.is_away = !core_.health.works();
   return now;

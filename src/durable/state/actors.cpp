@@ -59,7 +59,7 @@ void actors::leave(activation& actor) {
   let_go(actor);
 }
 
-void actors::put_away(std::size_t most, std::int64_t used_before_ns, std::uint64_t stored) {
+void actors::unload(std::size_t most, std::int64_t used_before_ns, std::uint64_t stored) {
   constexpr std::size_t looks_max = 64;
   std::size_t kept = 0;
   for (activation* actor = by_use_.first(); actor != nullptr && most > 0;) {
@@ -67,7 +67,7 @@ void actors::put_away(std::size_t most, std::int64_t used_before_ns, std::uint64
     activation* const next = by_use_.next(*actor);
     if (actor->changed_with <= stored && !is_waiting(*actor) && !actor->refused) {
       TROUPE_INVARIANT(!actor->runs && actor->waits.empty(), "A1");
-      if (actor->it != nullptr) ++put_away_so_far_;
+      if (actor->it != nullptr) ++unloaded_;
       leave(*actor);
       all_.erase({&actor->kind, std::string_view(actor->key)});
       --most;
@@ -80,7 +80,7 @@ void actors::put_away(std::size_t most, std::int64_t used_before_ns, std::uint64
 
 void actors::make_room(std::size_t added, std::uint64_t stored) {
   const std::size_t wanted = all_.size() + added;
-  if (wanted > most_) put_away(wanted - most_, std::numeric_limits<std::int64_t>::max(), stored);
+  if (wanted > most_) unload(wanted - most_, std::numeric_limits<std::int64_t>::max(), stored);
 }
 
 void actors::drop(const shard_set& which) {

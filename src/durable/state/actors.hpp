@@ -64,10 +64,10 @@ class actors {
 
   // Unloads at most so many actors that were not used since then. Changes of batches up to
   // `stored` are stored.
-  void put_away(std::size_t most, std::int64_t used_before_ns, std::uint64_t stored);
+  void unload(std::size_t most, std::int64_t used_before_ns, std::uint64_t stored);
   // For so many more; beyond the limit the least recently used actors leave.
   void make_room(std::size_t added, std::uint64_t stored);
-  std::uint64_t put_away_so_far() const noexcept { return put_away_so_far_; }
+  std::uint64_t unloaded() const noexcept { return unloaded_; }
   // All actors of these shards but the running ones and those with asks that lack their answers.
   void drop(const shard_set& which);
 
@@ -80,7 +80,7 @@ class actors {
   table all_;
   base::intrusive_list<activation, &activation::by_use> by_use_;
   std::vector<object> gone_;
-  std::uint64_t put_away_so_far_ = 0;
+  std::uint64_t unloaded_ = 0;
 };
 
 }  // namespace troupe::durable::parts

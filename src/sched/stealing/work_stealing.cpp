@@ -154,7 +154,7 @@ void work_stealing::run_queue_dry(worker& self) {
       if (polls || ending()) {
         // Put the runnable away first: events of the poller may be for it.
         self.lock.enter();
-        put_away(self, *item, after);
+        finish_turn(self, *item, after);
         if (ending()) break;
         self.lock.leave();
         poll(self);
@@ -173,7 +173,7 @@ void work_stealing::run_queue_dry(worker& self) {
       self.part_with_unseen();
       item->type->dispose(*item);
     } else {
-      put_away(self, *item, after);
+      finish_turn(self, *item, after);
     }
     if (ending()) break;
   }
@@ -199,7 +199,7 @@ void work_stealing::discard_all(worker& self) {
 }
 
 // After the runnable's turn, inside the lock.
-void work_stealing::put_away(worker& self, runnable& item, after_turn after) noexcept {
+void work_stealing::finish_turn(worker& self, runnable& item, after_turn after) noexcept {
   switch (after) {
     case after_turn::quiet:
       self.defer_deactivation(item, run_state::deactivation_deferred);

@@ -111,7 +111,7 @@ class work_stealing final : public policy {
   void work(worker& self);
   void run_queue_dry(worker& self);
   void discard_all(worker& self);
-  void put_away(worker& self, runnable& item, after_turn after) noexcept;
+  void finish_turn(worker& self, runnable& item, after_turn after) noexcept;
   bool housekeeping(worker& self, std::uint64_t turns);
   void rebalance(worker& self, std::int64_t now, std::uint64_t turns);
 

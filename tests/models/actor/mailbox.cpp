@@ -72,7 +72,7 @@ struct mailbox_model : rl::test_suite<mailbox_model<Senders, MailsEach, Retries>
       own.oldest = &mail;
       return own;
     }
-    void put_away(activation& made) { made.clear(); }
+    void discard(activation& made) { made.clear(); }
     void wake(activation& made) { model.run(made); }
     void wake_hint(std::uintptr_t) {}
   };

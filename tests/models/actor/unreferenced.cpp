@@ -124,7 +124,7 @@ struct unreferenced_model
       own().oldest = &mail;
       return own();
     }
-    void put_away(activation& made) { made.clear(); }
+    void discard(activation& made) { made.clear(); }
     void wake(activation& made) {
       ++model.woken_[self];
       model.queue_.store(reinterpret_cast<std::uintptr_t>(&made), std::memory_order_release);

@@ -132,7 +132,7 @@ struct parking_model
       own->append(mail);
       return *own;
     }
-    void put_away(activation& made) { made.clear(); }
+    void discard(activation& made) { made.clear(); }
     void wake(activation& made) {
       RL_ASSERT(++model.running_ == 1);
       model.run(made);
