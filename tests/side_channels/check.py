@@ -84,7 +84,7 @@ DESCRIPTORS = {
     "src/runtime/pool_size.cpp": None,  # the quota of CPUs; without it all count
     "src/observe/trace_session.cpp": "the trace",
     "src/log/writer.cpp": "the log's file",
-    "src/runtime/services/quit_signal.cpp": "the dump at SIGQUIT",
+    "src/runtime/lifetime/quit_signal.cpp": "the dump at SIGQUIT",
 }
 
 

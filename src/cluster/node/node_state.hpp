@@ -13,7 +13,7 @@
 #include "cluster/messages/inbound.hpp"
 #include "cluster/messages/outbound.hpp"
 #include "cluster/topics/topic_table.hpp"
-#include "runtime/observing/component_list.hpp"
+#include "runtime/observing/numbers/component_list.hpp"
 #include "troupe/cluster/node.hpp"
 #include "troupe/runtime/runtime.hpp"
 #include "troupe/task/event.hpp"

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "observe/counting/histogram.hpp"
-#include "runtime/observing/component_list.hpp"
+#include "runtime/observing/numbers/component_list.hpp"
 #include "troupe/durable/store.hpp"
 
 namespace troupe::durable::parts {

@@ -21,7 +21,7 @@
 #include "durable/messages/intake.hpp"
 #include "durable/messages/mailboxes.hpp"
 #include "durable/messages/outgoing.hpp"
-#include "runtime/observing/component_list.hpp"
+#include "runtime/observing/numbers/component_list.hpp"
 #include "troupe/durable/kind.hpp"
 #include "troupe/durable/storage.hpp"
 #include "troupe/durable/store.hpp"

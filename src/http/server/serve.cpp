@@ -11,7 +11,7 @@
 #include "http/server/connection_over.hpp"
 #include "http/server/server_numbers.hpp"
 #include "http/server/server_state.hpp"
-#include "runtime/observing/component_list.hpp"
+#include "runtime/observing/numbers/component_list.hpp"
 #include "troupe/http/server.hpp"
 #include "troupe/io/error.hpp"
 #include "troupe/parallel/submitted.hpp"

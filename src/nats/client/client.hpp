@@ -34,7 +34,7 @@
 #include "nats/protocol/servers.hpp"
 #include "nats/protocol/session.hpp"
 #include "observe/numbers/sharded.hpp"
-#include "runtime/observing/component_list.hpp"
+#include "runtime/observing/numbers/component_list.hpp"
 #include "troupe/base/small_mutex.hpp"
 #include "troupe/nats/connection.hpp"
 #include "troupe/sync/channel.hpp"

@@ -15,10 +15,10 @@
 #include <vector>
 
 #include "observe/numbers/registry.hpp"
+#include "runtime/core/runtime_core.hpp"
 #include "runtime/observing/numbers/numbers_json.hpp"
 #include "runtime/observing/numbers/sums.hpp"
 #include "runtime/observing/summary.hpp"
-#include "runtime/runtime_core.hpp"
 
 namespace troupe::observing {
 namespace {

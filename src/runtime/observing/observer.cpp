@@ -29,10 +29,10 @@
 #include "base/thread_name.hpp"
 #include "observe/live_trace.hpp"
 #include "observe/sockets/observation_socket.hpp"
-#include "runtime/observing/history_watch.hpp"
+#include "runtime/core/runtime_core.hpp"
+#include "runtime/observing/numbers/history_watch.hpp"
 #include "runtime/observing/socket_answers.hpp"
 #include "runtime/observing/summary.hpp"
-#include "runtime/runtime_core.hpp"
 #include "runtime/services/served_runtimes.hpp"
 
 namespace troupe::observing {

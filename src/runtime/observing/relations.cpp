@@ -12,8 +12,8 @@
 #include "actor/counting/message_counts.hpp"
 #include "actor/waits/suspended.hpp"
 #include "observe/ticks.hpp"
+#include "runtime/core/runtime_core.hpp"
 #include "runtime/observing/summary.hpp"
-#include "runtime/runtime_core.hpp"
 
 namespace troupe::observing {
 namespace {

@@ -8,7 +8,8 @@
 #include <vector>
 
 #include "base/clock.hpp"
-#include "runtime/observing/history_watch.hpp"
+#include "runtime/core/runtime_core.hpp"
+#include "runtime/observing/numbers/history_watch.hpp"
 #include "runtime/observing/numbers/json_text.hpp"
 #include "runtime/observing/numbers/numbers_json.hpp"
 #include "runtime/observing/numbers/sums.hpp"
@@ -16,7 +17,6 @@
 #include "runtime/observing/stacks/stacks.hpp"
 #include "runtime/observing/summary.hpp"
 #include "runtime/observing/turns/turns.hpp"
-#include "runtime/runtime_core.hpp"
 #include "troupe/log/log.hpp"
 
 namespace troupe::observing {

@@ -10,10 +10,10 @@
 #include "actor/counting/actor_scan.hpp"
 #include "actor/turn/running_handlers.hpp"
 #include "observe/ticks.hpp"
+#include "runtime/core/runtime_core.hpp"
 #include "runtime/observing/numbers/numbers_json.hpp"
 #include "runtime/observing/numbers/sums.hpp"
 #include "runtime/observing/relations.hpp"
-#include "runtime/runtime_core.hpp"
 #include "task/running/running.hpp"
 
 namespace troupe::observing {

@@ -12,11 +12,11 @@
 #include "base/threads/thread_clock.hpp"
 #include "observe/numbers/registry.hpp"
 #include "observe/ticks.hpp"
+#include "runtime/core/runtime_core.hpp"
 #include "runtime/observing/numbers/sums.hpp"
 #include "runtime/observing/summary.hpp"
 #include "runtime/observing/warnings/repetition.hpp"
 #include "runtime/observing/warnings/warning_texts.hpp"
-#include "runtime/runtime_core.hpp"
 
 namespace troupe::observing {
 namespace {

@@ -17,7 +17,7 @@
 #include "actor/counting/actor_scan.hpp"
 #include "base/clock.hpp"
 #include "base/threads/thread_clock.hpp"
-#include "runtime/runtime_core.hpp"
+#include "runtime/core/runtime_core.hpp"
 #include "task/running/running.hpp"
 #include "task/running/stack_copy.hpp"
 

@@ -6,9 +6,9 @@
 
 #include "base/thread_name.hpp"
 #include "runtime/copies.hpp"
+#include "runtime/core/runtime_core.hpp"
+#include "runtime/lifetime/quit_signal.hpp"
 #include "runtime/observing/observer.hpp"
-#include "runtime/runtime_core.hpp"
-#include "runtime/services/quit_signal.hpp"
 #include "task/main_lanes.hpp"
 #include "task/running/running.hpp"
 

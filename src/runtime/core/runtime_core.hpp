@@ -21,7 +21,7 @@
 #include "observe/trace_session.hpp"
 #include "runtime/failures/failure_lines.hpp"
 #include "runtime/failures/failure_log.hpp"
-#include "runtime/observing/component_list.hpp"
+#include "runtime/observing/numbers/component_list.hpp"
 #include "runtime/observing/times/thread_times.hpp"
 #include "runtime/observing/warning_watch.hpp"
 #include "runtime/run_stages.hpp"

@@ -1,7 +1,7 @@
 // How a runtime starts (the constructor, make_executors), ends (shut_down), places actors
 // (placement_of, pinned_index), stops (stop, carry_out_stop, end_stop), runs (run, run_round), and
 // tells of itself (dump, metrics).
-#include "runtime/runtime_core.hpp"
+#include "runtime/core/runtime_core.hpp"
 
 #include <pthread.h>
 #include <unistd.h>
@@ -19,7 +19,7 @@
 #include "observe/flight/last_turns.hpp"
 #include "runtime/debugger_table.hpp"
 #include "runtime/environment.hpp"
-#include "runtime/observing/history_watch.hpp"
+#include "runtime/observing/numbers/history_watch.hpp"
 #include "runtime/observing/observer.hpp"
 #include "runtime/services/posted.hpp"
 #include "runtime/services/served_runtimes.hpp"

@@ -1,4 +1,4 @@
-#include "runtime/services/scheduled_call.hpp"
+#include "runtime/core/scheduled_call.hpp"
 
 #include <algorithm>
 

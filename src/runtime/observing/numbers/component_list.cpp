@@ -1,4 +1,4 @@
-#include "runtime/observing/component_list.hpp"
+#include "runtime/observing/numbers/component_list.hpp"
 
 #include <algorithm>
 #include <set>

@@ -15,7 +15,7 @@
 #include <optional>
 #include <stop_token>
 
-#include "runtime/runtime_core.hpp"
+#include "runtime/core/runtime_core.hpp"
 #include "sched/runnable.hpp"
 #include "troupe/base/unique_function.hpp"
 #include "troupe/memory/block_pool.hpp"

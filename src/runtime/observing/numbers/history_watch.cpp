@@ -1,4 +1,4 @@
-#include "runtime/observing/history_watch.hpp"
+#include "runtime/observing/numbers/history_watch.hpp"
 
 #include <algorithm>
 #include <array>

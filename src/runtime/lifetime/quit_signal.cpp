@@ -1,4 +1,4 @@
-#include "runtime/services/quit_signal.hpp"
+#include "runtime/lifetime/quit_signal.hpp"
 
 #include <pthread.h>
 #include <signal.h>
@@ -14,7 +14,7 @@
 
 #include "base/side_channels/bounded_write.hpp"
 #include "base/side_channels/side_channel.hpp"
-#include "runtime/runtime_core.hpp"
+#include "runtime/core/runtime_core.hpp"
 #include "runtime/services/served_runtimes.hpp"
 
 namespace troupe {
