@@ -16,6 +16,7 @@
 
 #include "observe/numbers/registry.hpp"
 #include "runtime/core/runtime_core.hpp"
+#include "runtime/observing/core_parts.hpp"
 #include "runtime/observing/numbers/numbers_json.hpp"
 #include "runtime/observing/numbers/sums.hpp"
 #include "runtime/observing/summary.hpp"

@@ -13,6 +13,8 @@
 #include "actor/waits/suspended.hpp"
 #include "observe/ticks.hpp"
 #include "runtime/core/runtime_core.hpp"
+#include "runtime/observing/calls.hpp"
+#include "runtime/observing/core_parts.hpp"
 #include "runtime/observing/summary.hpp"
 
 namespace troupe::observing {
@@ -49,17 +51,6 @@ std::map<unsigned, times_of_thread> sum_up_by_thread(const actor::message_counts
   for (const auto& [name, spent] : times.parts())
     all[name.worker][name.of_class][name.handler].spent += spent;
   return all;
-}
-
-std::string wait_text(const actor::suspended_call& call) {
-  if (call.guarded) return "its predicate";
-  if (!call.waits_for) return "something of its own";
-  return std::string(call.waits_for->what) + call.waits_for->of;
-}
-
-std::string place(const actor::suspended_call& call) {
-  if (!call.waits_for || call.waits_for->at.line() == 0) return {};
-  return actor::place_of(call.waits_for->at);
 }
 
 // The class of an actor, from a look at the actors; empty when the actor was destroyed.
@@ -100,19 +91,6 @@ void write_children(json_text& out, actor::actor_system& system) {
 }
 
 }  // namespace
-
-void write_call(json_text& out, const actor::suspended_call& call, const runtime_core& core) {
-  const actor::actor_system& system = *core.system;
-  out.open('{').member("handler", call.method).member("at", place(call));
-  out.member("for", wait_text(call));
-  if (call.waits_for && call.waits_for->asked != nullptr)
-    out.member("asked", system.slots.find_number(call.waits_for->asked));
-  if (call.waits_for && call.waits_for->held_since.line() != 0)
-    out.member("held_since", actor::place_of(call.waits_for->held_since));
-  if (call.waits_for && call.waits_for->first_seen != 0)
-    out.member("waits_ns", core.watch->ns_since(call.waits_for->first_seen));
-  out.close('}');
-}
 
 void write_threads(json_text& out, runtime_core& core) {
   out.open('{').key("threads").open('[');
@@ -158,7 +136,7 @@ void write_waits(json_text& out, runtime_core& core) {
       if (is_new && asked != nullptr && class_of_asked.size() <= asked_max)
         found->second = class_of(system, system.slots.find_number(asked));
       kind_count& same =
-          kinds[{call.actor, call.method, place(call), wait_text(call), found->second}];
+          kinds[{call.actor, call.method, wait_place(call), wait_text(call), found->second}];
       if (same.calls++ == 0 || call.id < same.first) same.first = call.id;
     }
   }

@@ -4,7 +4,6 @@
 
 #include <cstdint>
 
-#include "actor/waits/suspended.hpp"
 #include "runtime/observing/numbers/json_text.hpp"
 
 namespace troupe {
@@ -22,9 +21,6 @@ void write_threads(json_text& out, runtime_core& core);
 // The suspended calls, grouped by class, handler, line and awaited event, with the size of each
 // group. Also the classes of actors and of their parents.
 void write_waits(json_text& out, runtime_core& core);
-
-// A suspended call: its handler, the line, what it waits for and since when.
-void write_call(json_text& out, const actor::suspended_call& call, const runtime_core& core);
 
 // One actor: its entry in the list of actors, and the waits of its suspended calls. `actor` is
 // null if there is no actor with this id.

@@ -1,7 +1,6 @@
 #include "runtime/observing/summary.hpp"
 
 #include <algorithm>
-#include <atomic>
 #include <string>
 #include <unordered_map>
 #include <utility>
@@ -11,9 +10,10 @@
 #include "actor/turn/running_handlers.hpp"
 #include "observe/ticks.hpp"
 #include "runtime/core/runtime_core.hpp"
+#include "runtime/observing/calls.hpp"
+#include "runtime/observing/core_parts.hpp"
 #include "runtime/observing/numbers/numbers_json.hpp"
 #include "runtime/observing/numbers/sums.hpp"
-#include "runtime/observing/relations.hpp"
 #include "task/running/running.hpp"
 
 namespace troupe::observing {
@@ -185,26 +185,6 @@ void actor_writer::write(json_text& out, const actor::seen_actor& seen,
   if (parent != 0) out.member("parent", parent);
   if (waits != nullptr) write_call(out.key("waits"), *waits, core_);
   out.close('}');
-}
-
-// Fixed by the first look that is late enough to know it: sums of ticks must not fall when they are
-// scaled again. Observers of two runtimes may fix it at the same time, to about the same.
-double ns_per_tick_of(const runtime_core& core) noexcept {
-  constexpr std::int64_t known_after_ns = 100'000'000;
-  static constinit std::atomic<double> fixed{0};
-  // order: relaxed  publishes nothing
-  if (const double known = fixed.load(std::memory_order_relaxed); known != 0) return known;
-  const observe::tick_scale now;
-  const double ticks = static_cast<double>(now.ticks - core.observed_since.ticks);
-  const std::int64_t ns = now.ns - core.observed_since.ns;
-  const double scale = ticks <= 0 ? 1 : static_cast<double>(ns) / ticks;
-  // order: relaxed  as above
-  if (ns >= known_after_ns) fixed.store(scale, std::memory_order_relaxed);
-  return scale;
-}
-
-const io::reactor* reactor_of(const runtime_core& core) noexcept {
-  return static_cast<const io::reactor*>(core.io.taken());
 }
 
 void write_summary(json_text& out, runtime_core& core) {

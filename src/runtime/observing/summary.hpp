@@ -17,10 +17,7 @@
 
 namespace troupe {
 class runtime_core;
-namespace io {
-class reactor;
 }
-}  // namespace troupe
 
 namespace troupe::observing {
 
@@ -70,12 +67,8 @@ class actor_writer {
   std::unordered_map<const void*, actor::message::handler> running_;
   actor::parent_ids parents_;
 };
-// The duration of one tick of the counts.
-double ns_per_tick_of(const runtime_core& core) noexcept;
-// Null before the first operation.
 // An object with the numbers of the process, and the name of its host.
 void write_process(json_text& out);
-const io::reactor* reactor_of(const runtime_core& core) noexcept;
 
 inline constexpr std::string_view timer_source_names[tasks::timer_sources] = {
     "sleep", "after", "every", "timeout", "io_timeout", "deadline", "runtime"};

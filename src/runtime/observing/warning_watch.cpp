@@ -13,8 +13,8 @@
 #include "observe/numbers/registry.hpp"
 #include "observe/ticks.hpp"
 #include "runtime/core/runtime_core.hpp"
+#include "runtime/observing/core_parts.hpp"
 #include "runtime/observing/numbers/sums.hpp"
-#include "runtime/observing/summary.hpp"
 #include "runtime/observing/warnings/repetition.hpp"
 #include "runtime/observing/warnings/warning_texts.hpp"
 
