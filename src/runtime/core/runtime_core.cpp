@@ -20,7 +20,6 @@
 #include "runtime/debugger_table.hpp"
 #include "runtime/environment.hpp"
 #include "runtime/observing/numbers/history_watch.hpp"
-#include "runtime/observing/observer.hpp"
 #include "runtime/services/posted.hpp"
 #include "runtime/services/served_runtimes.hpp"
 #include "sched/exploring/explored.hpp"
@@ -32,7 +31,6 @@
 #include "task/running/running.hpp"
 #include "troupe/base/error.hpp"
 #include "troupe/runtime/here.hpp"
-#include "troupe/runtime/metrics.hpp"
 
 namespace troupe {
 namespace {
@@ -773,10 +771,7 @@ void runtime_core::throw_stalled() {
   if (tasks::suspended_turns(*system) == 0 && system->guards.empty()) return;
   const actor::suspended_text which = actor::describe_suspended(*system, stalled_lines_max, false);
   if (which.count == 0) return;
-  if (watch != nullptr) {
-    watch->note_stall(which.count, which.lines);
-    observing::look_now();
-  }
+  if (options.observe) stalls.note(which.count, which.lines);
   throw stalled("troupe: run: out of work, while turns are still suspended:" + which.lines);
 }
 

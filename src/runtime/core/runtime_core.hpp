@@ -21,6 +21,7 @@
 #include "observe/trace_session.hpp"
 #include "runtime/failures/failure_lines.hpp"
 #include "runtime/failures/failure_log.hpp"
+#include "runtime/failures/stall_notes.hpp"
 #include "runtime/observing/numbers/component_list.hpp"
 #include "runtime/observing/times/thread_times.hpp"
 #include "runtime/observing/warning_watch.hpp"
@@ -35,8 +36,9 @@
 #include "sched/wake_descriptor.hpp"
 #include "task/timers.hpp"
 #include "troupe/base/unique_function.hpp"
+#include "troupe/runtime/metrics.hpp"
 #include "troupe/runtime/options.hpp"
-#include "troupe/runtime/runtime.hpp"
+#include "troupe/runtime/timer.hpp"
 #include "troupe/task/timer.hpp"
 
 namespace troupe {
@@ -83,6 +85,7 @@ class runtime_core final : public std::enable_shared_from_this<runtime_core>,
   const observe::tick_scale observed_since;
   failure_log failures{options.failures_kept, options.failure_bytes};
   failure_lines lines{options.failure_lines};
+  stall_notes stalls;                 // of an observed runtime
   actor::actor_system* const system;  // deletes itself (actor_system.hpp)
   std::unique_ptr<sched::policy> pool;
   std::unique_ptr<tasks::timers> clock;

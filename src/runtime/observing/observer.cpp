@@ -137,6 +137,7 @@ class observer {
       collect_process(all, false);
       collect_numbers(all, "", core, false);
     });
+    core.stalls.tell([]() noexcept { get().look_now(); });
     served_.add(core, [this] { start(); });
     look_now();
   }
@@ -451,6 +452,5 @@ std::string socket_path() { return observer::get().socket_path(); }
 std::string ask(std::string_view question) { return observer::get().ask(question); }
 void collect_all(observe::number_tables& tables) { observer::get().collect_all(tables); }
 void end(runtime_core& core) noexcept { observer::get().remove(core); }
-void look_now() noexcept { observer::get().look_now(); }
 
 }  // namespace troupe::observing

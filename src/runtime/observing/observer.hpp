@@ -33,7 +33,5 @@ std::string socket_path();
 // Waits for an answer about this runtime that is being made. The last one ends the thread and
 // removes the socket. Does nothing for a runtime that was not begun.
 void end(runtime_core& core) noexcept;
-// Makes the thread look at once for what its runtimes have noted as warnings. Thread: any.
-void look_now() noexcept;
 
 }  // namespace troupe::observing

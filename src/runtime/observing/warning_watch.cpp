@@ -359,30 +359,17 @@ void warning_watch::look_at_membarrier() {
 
 // ---- stalls ----
 
-void warning_watch::note_stall(std::size_t count, std::string_view lines) noexcept try {
-  std::lock_guard lock(stalls_mutex_);
-  ++stalls_;
-  stall_ = "run() was out of work while " + std::to_string(count) +
-           (count == 1 ? " turn was" : " turns were") +
-           " suspended: nothing in the program will end these waits.";
-  constexpr std::size_t bytes_max = 1'000;
-  stall_ += lines.substr(0, bytes_max);
-} catch (const std::bad_alloc&) {
-  // run() throws the same
-}
-
 void warning_watch::tell_stalls() noexcept try {
+  stall_notes::taken noted = core_.stalls.take();
+  if (noted.times == 0) return;
   finding found{warning_kind::stall};
-  {
-    std::lock_guard lock(stalls_mutex_);
-    found.times = std::exchange(stalls_, 0);
-    found.subject = "run()";
-    found.text = stall_;
-    found.advice = "Keep or break the promises for which these turns wait.";
-  }
-  if (found.times != 0) list_.add(std::move(found));
+  found.times = noted.times;
+  found.subject = "run()";
+  found.text = std::move(noted.text);
+  found.advice = "Keep or break the promises for which these turns wait.";
+  list_.add(std::move(found));
 } catch (const std::bad_alloc&) {
-  // as above
+  // run() has thrown the same
 }
 
 }  // namespace troupe::observing

@@ -9,7 +9,6 @@
 
 #include <cstdint>
 #include <map>
-#include <mutex>
 #include <string>
 #include <string_view>
 #include <unordered_map>
@@ -38,8 +37,7 @@ class warning_watch {
 
   // Looks at what is due at this time. Returns when it wants to look again.
   std::int64_t look(std::int64_t now_ns) noexcept;
-  // The turns that were suspended when run() found no work, in the words of `stalled`. Thread: any.
-  void note_stall(std::size_t count, std::string_view lines) noexcept;
+  // Warns of the stalls that run() has noted.
   void tell_stalls() noexcept;
   // For how long a wait has lasted at least, by awaited::first_seen.
   std::int64_t ns_since(std::uint32_t first_seen) const noexcept {
@@ -110,10 +108,6 @@ class warning_watch {
   std::uint64_t looks_ = 0;
   bool pool_was_full_ = false;
   std::uint64_t refusals_ = base::asymmetric::refusals();  // of membarrier, at the last look
-
-  std::mutex stalls_mutex_;  // guards the next two
-  std::uint64_t stalls_ = 0;
-  std::string stall_;
 };
 
 }  // namespace troupe::observing
