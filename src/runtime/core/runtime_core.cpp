@@ -19,7 +19,6 @@
 #include "observe/flight/last_turns.hpp"
 #include "runtime/debugger_table.hpp"
 #include "runtime/environment.hpp"
-#include "runtime/observing/numbers/history_watch.hpp"
 #include "runtime/services/posted.hpp"
 #include "runtime/services/served_runtimes.hpp"
 #include "sched/exploring/explored.hpp"
@@ -53,8 +52,8 @@ Named with_names(Named named, const actor::failed_call& where) noexcept {
 }
 
 // Never destroyed: threads may end after the program's static objects.
-served_runtimes& runtimes_of_process() noexcept {
-  static served_runtimes& all = *new served_runtimes;
+served_runtimes<runtime_core>& runtimes_of_process() noexcept {
+  static auto& all = *new served_runtimes<runtime_core>;
   return all;
 }
 

@@ -23,8 +23,6 @@
 #include "runtime/failures/failure_log.hpp"
 #include "runtime/failures/stall_notes.hpp"
 #include "runtime/observing/numbers/component_list.hpp"
-#include "runtime/observing/times/thread_times.hpp"
-#include "runtime/observing/warning_watch.hpp"
 #include "runtime/run_stages.hpp"
 #include "runtime/services/attachments.hpp"
 #include "runtime/services/side_pool.hpp"
@@ -42,9 +40,6 @@
 #include "troupe/task/timer.hpp"
 
 namespace troupe {
-namespace observing {
-class history_watch;
-}
 
 class runtime_core final : public std::enable_shared_from_this<runtime_core>,
                            public actor::actor_host {
@@ -92,9 +87,6 @@ class runtime_core final : public std::enable_shared_from_this<runtime_core>,
   sched::io_driver_slot io{*this};
   side_pool aside;
   std::unique_ptr<jobs::job_pool> jobs;
-  std::unique_ptr<observing::warning_watch> watch;    // null unless the runtime is observed
-  std::unique_ptr<observing::thread_times> times;     // the same
-  std::unique_ptr<observing::history_watch> history;  // the same
   const std::shared_ptr<observing::component_list> components =
       std::make_shared<observing::component_list>();
   detail::attachments attached;

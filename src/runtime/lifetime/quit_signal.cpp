@@ -124,7 +124,7 @@ class listener {
     dump_at_signal.failed("standard error", written.error);
   }
 
-  served_runtimes served_;
+  served_runtimes<runtime_core> served_;
   std::atomic<bool> ending_{false};
   struct sigaction before_ {};
   std::thread thread_;

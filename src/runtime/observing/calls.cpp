@@ -1,8 +1,7 @@
 #include "runtime/observing/calls.hpp"
 
 #include "actor/actor_system.hpp"
-#include "runtime/core/runtime_core.hpp"
-#include "runtime/observing/warning_watch.hpp"
+#include "runtime/observing/observed_runtime.hpp"
 
 namespace troupe::observing {
 
@@ -17,8 +16,9 @@ std::string wait_place(const actor::suspended_call& call) {
   return actor::place_of(call.waits_for->at);
 }
 
-void write_call(json_text& out, const actor::suspended_call& call, const runtime_core& core) {
-  const actor::actor_system& system = *core.system;
+void write_call(json_text& out, const actor::suspended_call& call,
+                const observed_runtime& observed) {
+  const actor::actor_system& system = *observed.core.system;
   out.open('{').member("handler", call.method).member("at", wait_place(call));
   out.member("for", wait_text(call));
   if (call.waits_for && call.waits_for->asked != nullptr)
@@ -26,7 +26,7 @@ void write_call(json_text& out, const actor::suspended_call& call, const runtime
   if (call.waits_for && call.waits_for->held_since.line() != 0)
     out.member("held_since", actor::place_of(call.waits_for->held_since));
   if (call.waits_for && call.waits_for->first_seen != 0)
-    out.member("waits_ns", core.watch->ns_since(call.waits_for->first_seen));
+    out.member("waits_ns", observed.watch.ns_since(call.waits_for->first_seen));
   out.close('}');
 }
 

@@ -6,11 +6,9 @@
 #include "actor/waits/suspended.hpp"
 #include "runtime/observing/numbers/json_text.hpp"
 
-namespace troupe {
-class runtime_core;
-}
-
 namespace troupe::observing {
+
+struct observed_runtime;
 
 // All throw std::bad_alloc.
 
@@ -20,6 +18,7 @@ std::string wait_text(const actor::suspended_call& call);
 std::string wait_place(const actor::suspended_call& call);
 
 // Appends an object: the handler, the line, what it waits for and since when.
-void write_call(json_text& out, const actor::suspended_call& call, const runtime_core& core);
+void write_call(json_text& out, const actor::suspended_call& call,
+                const observed_runtime& observed);
 
 }  // namespace troupe::observing

@@ -15,10 +15,10 @@
 #include <vector>
 
 #include "observe/numbers/registry.hpp"
-#include "runtime/core/runtime_core.hpp"
 #include "runtime/observing/core_parts.hpp"
 #include "runtime/observing/numbers/numbers_json.hpp"
 #include "runtime/observing/numbers/sums.hpp"
+#include "runtime/observing/observed_runtime.hpp"
 #include "runtime/observing/summary.hpp"
 
 namespace troupe::observing {
@@ -207,10 +207,11 @@ void collect_work(row_sink& rows, const std::string& runtime, runtime_core& core
   }
 }
 
-void collect_classes(row_sink& rows, const std::string& runtime, runtime_core& core) {
+void collect_classes(row_sink& rows, const std::string& runtime, observed_runtime& observed) {
+  runtime_core& core = observed.core;
   if (core.system->counts == nullptr) return;
   const double ns_per_tick = ns_per_tick_of(core);
-  for (const auto& [name, sum] : sum_up(*core.system->counts, *core.times).classes) {
+  for (const auto& [name, sum] : sum_up(*core.system->counts, observed.times).classes) {
     rows.add(class_numbers, {runtime, std::string(name)}, sum);
     for (const auto& [handler, of_handler] : sum.handlers) {
       const std::vector<std::string> labels{runtime, std::string(name), std::string(handler)};
@@ -227,21 +228,22 @@ void collect_classes(row_sink& rows, const std::string& runtime, runtime_core& c
 
 }  // namespace
 
-void collect_numbers(row_sink& rows, const std::string& runtime, runtime_core& core,
+void collect_numbers(row_sink& rows, const std::string& runtime, observed_runtime& observed,
                      bool components_only) {
+  runtime_core& core = observed.core;
   core.components->collect(rows, runtime);
   if (components_only) return;
   const runtime_metrics now = core.metrics();
   rows.add(runtime_numbers, {runtime}, now);
-  collect_workers(rows, runtime, now, *core.times);
-  core.watch->list().for_each_kind([&](std::string_view kind, const warning_counts& counts) {
+  collect_workers(rows, runtime, now, observed.times);
+  observed.watch.list().for_each_kind([&](std::string_view kind, const warning_counts& counts) {
     rows.add(warning_numbers, {runtime, std::string(kind)}, counts);
   });
-  for (const auto& [name, all] : core.watch->mail())
+  for (const auto& [name, all] : observed.watch.mail())
     rows.add(mail_numbers, {runtime, std::string(name)}, all);
   rows.add(blocking_numbers, {runtime}, {core.aside.waiting()});
   collect_work(rows, runtime, core);
-  collect_classes(rows, runtime, core);
+  collect_classes(rows, runtime, observed);
 }
 
 void write_process(json_text& out) {

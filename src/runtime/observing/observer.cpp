@@ -15,6 +15,7 @@
 #include <cstdint>
 #include <cstdlib>
 #include <cstring>
+#include <map>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -29,8 +30,7 @@
 #include "base/thread_name.hpp"
 #include "observe/live_trace.hpp"
 #include "observe/sockets/observation_socket.hpp"
-#include "runtime/core/runtime_core.hpp"
-#include "runtime/observing/numbers/history_watch.hpp"
+#include "runtime/observing/observed_runtime.hpp"
 #include "runtime/observing/socket_answers.hpp"
 #include "runtime/observing/summary.hpp"
 #include "runtime/services/served_runtimes.hpp"
@@ -131,39 +131,41 @@ class observer {
   }
 
   void add(runtime_core& core) {
-    core.watch = std::make_unique<warning_watch>(core);
-    core.times = std::make_unique<thread_times>(*core.system);
-    core.history = std::make_unique<history_watch>([&core](observe::number_tables& all) {
-      collect_process(all, false);
-      collect_numbers(all, "", core, false);
-    });
+    observed_runtime& added = keep(core);
+    try {
+      served_.add(added, [this] { start(); });
+    } catch (...) {
+      static_cast<void>(take(core));
+      throw;
+    }
     core.stalls.tell([]() noexcept { get().look_now(); });
-    served_.add(core, [this] { start(); });
     look_now();
   }
 
   std::string ask(std::string_view question) {
-    return served_.with_all([&](const auto& cores) { return answer(question, cores); });
+    return served_.with_all([&](const auto& runtimes) { return answer(question, runtimes); });
   }
 
   void collect_all(observe::number_tables& tables) {
     collect_process(tables, false);
-    served_.with_all([&](const auto& cores) {
-      for (std::size_t i = 0; i < cores.size(); ++i)
-        collect_numbers(tables, std::to_string(i), *cores[i], false);
-      return cores.size();
+    served_.with_all([&](const auto& runtimes) {
+      for (std::size_t i = 0; i < runtimes.size(); ++i)
+        collect_numbers(tables, std::to_string(i), *runtimes[i], false);
+      return runtimes.size();
     });
   }
 
   // Empty while there is no socket.
   std::string socket_path() {
     return served_.with_all(
-        [&](const auto& cores) { return cores.empty() ? std::string() : path_; });
+        [&](const auto& runtimes) { return runtimes.empty() ? std::string() : path_; });
   }
 
   void remove(runtime_core& core) noexcept {
-    served_.remove(core, [this] { end(); });
-    if (core.watch != nullptr) core.watch->tell_stalls();
+    const std::unique_ptr<observed_runtime> removed = take(core);
+    if (removed == nullptr) return;
+    served_.remove(*removed, [this] { end(); });
+    removed->watch.tell_stalls();
   }
 
   void look_now() noexcept {
@@ -172,6 +174,23 @@ class observer {
   }
 
  private:
+  observed_runtime& keep(runtime_core& core) {
+    auto made = std::make_unique<observed_runtime>(
+        core, [](observed_runtime& observed, observe::number_tables& all) {
+          collect_process(all, false);
+          collect_numbers(all, "", observed, false);
+        });
+    std::lock_guard lock(owned_mutex_);
+    return *(owned_[&core] = std::move(made));
+  }
+
+  // Null for a runtime that is not observed.
+  std::unique_ptr<observed_runtime> take(runtime_core& core) noexcept {
+    std::lock_guard lock(owned_mutex_);
+    const auto node = owned_.extract(&core);
+    return node.empty() ? nullptr : std::move(node.mapped());
+  }
+
   void wake() noexcept {
     const std::uint64_t number = 1;
     [[maybe_unused]] const auto written = ::write(wake_.get(), &number, sizeof number);
@@ -261,9 +280,9 @@ class observer {
   // does that by itself.
   void trace_turns(bool traced) {
     if (std::exchange(turns_are_traced_, traced) == traced) return;
-    served_.with_all([&](const auto& cores) {
-      for (runtime_core* const core : cores) {
-        std::atomic<std::uint8_t>& flags = core->system->slow_path_flags;
+    served_.with_all([&](const auto& runtimes) {
+      for (observed_runtime* const runtime : runtimes) {
+        std::atomic<std::uint8_t>& flags = runtime->core.system->slow_path_flags;
         constexpr std::uint8_t flag = tasks::runtime_state::traced;
         // order: relaxed (both)  a turn may see it a little late
         traced ? flags.fetch_or(flag, std::memory_order_relaxed)
@@ -291,8 +310,8 @@ class observer {
     return observation.is_failing() ? std::min(end_ns, observation.next_try_ns()) : end_ns;
   }
 
-  static std::int64_t look_at_threads(runtime_core& core) noexcept try {
-    return core.times->look(base::now_ns());
+  static std::int64_t look_at_threads(thread_times& times) noexcept try {
+    return times.look(base::now_ns());
   } catch (const std::bad_alloc&) {
     constexpr std::int64_t again_ns = 1'000'000'000;  // the next look may find memory
     return base::now_ns() + again_ns;
@@ -300,12 +319,12 @@ class observer {
 
   // Waits until there is something to read or write, or to look at.
   void wait() {
-    const std::int64_t next_ns = served_.with_all([&](const auto& cores) {
+    const std::int64_t next_ns = served_.with_all([&](const auto& runtimes) {
       std::int64_t soonest = std::min(next_of_clients(), next_of_channel());
-      for (runtime_core* const core : cores) {
-        soonest = std::min(soonest, core->watch->look(base::now_ns()));
-        soonest = std::min(soonest, look_at_threads(*core));
-        soonest = std::min(soonest, core->history->look(base::now_ns()));
+      for (observed_runtime* const runtime : runtimes) {
+        soonest = std::min(soonest, runtime->watch.look(base::now_ns()));
+        soonest = std::min(soonest, look_at_threads(runtime->times));
+        soonest = std::min(soonest, runtime->history.look(base::now_ns()));
       }
       return soonest;
     });
@@ -431,7 +450,9 @@ class observer {
     answer_next(peer);
   }
 
-  served_runtimes served_;
+  std::mutex owned_mutex_;  // guards owned_
+  std::map<const runtime_core*, std::unique_ptr<observed_runtime>> owned_;
+  served_runtimes<observed_runtime> served_;
   std::string folder_;
   std::string path_;  // of the socket, empty without one; guarded by the mutex of served_
   descriptor listener_;

@@ -12,9 +12,9 @@
 #include "actor/counting/message_counts.hpp"
 #include "actor/waits/suspended.hpp"
 #include "observe/ticks.hpp"
-#include "runtime/core/runtime_core.hpp"
 #include "runtime/observing/calls.hpp"
 #include "runtime/observing/core_parts.hpp"
+#include "runtime/observing/observed_runtime.hpp"
 #include "runtime/observing/summary.hpp"
 
 namespace troupe::observing {
@@ -92,11 +92,12 @@ void write_children(json_text& out, actor::actor_system& system) {
 
 }  // namespace
 
-void write_threads(json_text& out, runtime_core& core) {
+void write_threads(json_text& out, observed_runtime& observed) {
   out.open('{').key("threads").open('[');
-  if (core.system->counts != nullptr) {
-    const double ns_per_tick = ns_per_tick_of(core);
-    for (const auto& [worker, classes] : sum_up_by_thread(*core.system->counts, *core.times)) {
+  if (observed.core.system->counts != nullptr) {
+    const double ns_per_tick = ns_per_tick_of(observed.core);
+    for (const auto& [worker, classes] :
+         sum_up_by_thread(*observed.core.system->counts, observed.times)) {
       out.open('{').member("worker", worker).key("classes").open('[');
       for (const auto& [of_class, handlers] : classes) {
         out.open('{').member("class", of_class.empty() ? "other work" : of_class);
@@ -115,8 +116,8 @@ void write_threads(json_text& out, runtime_core& core) {
   out.close(']').close('}');
 }
 
-void write_waits(json_text& out, runtime_core& core) {
-  actor::actor_system& system = *core.system;
+void write_waits(json_text& out, observed_runtime& observed) {
+  actor::actor_system& system = *observed.core.system;
   using kind =
       std::tuple<std::string_view, std::string_view, std::string, std::string, std::string>;
   struct kind_count {
@@ -152,13 +153,13 @@ void write_waits(json_text& out, runtime_core& core) {
   out.close('}');
 }
 
-void write_story(json_text& out, runtime_core& core, std::uint64_t id) {
-  actor::actor_system& system = *core.system;
+void write_story(json_text& out, observed_runtime& observed, std::uint64_t id) {
+  actor::actor_system& system = *observed.core.system;
   bool exists = false;
   out.open('{').key("actor");
   actor::scan_actors(system, id, [&](const actor::seen_actor& seen) {
     exists = seen.id == id;
-    if (exists) actor_writer(core).write(out, seen);
+    if (exists) actor_writer(observed).write(out, seen);
     return false;
   });
   if (!exists) out.null();
@@ -168,7 +169,7 @@ void write_story(json_text& out, runtime_core& core, std::uint64_t id) {
   if (exists && gate.let_in()) {
     const std::array ids{id};
     const actor::suspended_calls own = actor::find_suspended(system, calls_of_actor_max, ids);
-    for (const actor::suspended_call& call : own.found) write_call(out, call, core);
+    for (const actor::suspended_call& call : own.found) write_call(out, call, observed);
     count = own.count;
   }
   out.close(']').member("suspended", count).close('}');

@@ -8,11 +8,11 @@
 #include <vector>
 
 #include "base/clock.hpp"
-#include "runtime/core/runtime_core.hpp"
 #include "runtime/observing/numbers/history_watch.hpp"
 #include "runtime/observing/numbers/json_text.hpp"
 #include "runtime/observing/numbers/numbers_json.hpp"
 #include "runtime/observing/numbers/sums.hpp"
+#include "runtime/observing/observed_runtime.hpp"
 #include "runtime/observing/relations.hpp"
 #include "runtime/observing/stacks/stacks.hpp"
 #include "runtime/observing/summary.hpp"
@@ -47,20 +47,20 @@ bool take_number(std::string_view& line, std::uint64_t& number) {
 
 // All numbers, in one form: tables with declared columns. /metrics, the page and the tool show
 // them.
-std::string numbers(std::span<runtime_core* const> cores, bool components_only) {
+std::string numbers(std::span<observed_runtime* const> runtimes, bool components_only) {
   observe::number_tables all;
   collect_process(all, components_only);
-  for (std::size_t i = 0; i < cores.size(); ++i)
-    collect_numbers(all, std::to_string(i), *cores[i], components_only);
+  for (std::size_t i = 0; i < runtimes.size(); ++i)
+    collect_numbers(all, std::to_string(i), *runtimes[i], components_only);
   json_text text;
   text.open('{').member("now_ns", base::now_ns()).key("runtimes").open('[');
-  for (std::size_t i = 0; i < cores.size(); ++i) text.value(i);
+  for (std::size_t i = 0; i < runtimes.size(); ++i) text.value(i);
   write_tables(text.close(']').key("tables"), all);
   text.close('}');
   return std::move(text).take();
 }
 
-std::string summary(std::span<runtime_core* const> cores) {
+std::string summary(std::span<observed_runtime* const> runtimes) {
   json_text text;
   text.open('{').member("version", 1).member("pid", ::getpid());
   text.member("program", ::program_invocation_short_name);
@@ -69,7 +69,7 @@ std::string summary(std::span<runtime_core* const> cores) {
   text.close('}');
   write_process(text.key("process"));
   text.key("runtimes").open('[');
-  for (runtime_core* const core : cores) write_summary(text, *core);
+  for (observed_runtime* const runtime : runtimes) write_summary(text, *runtime);
   text.close(']').close('}');
   return std::move(text).take();
 }
@@ -89,66 +89,67 @@ std::string log_levels(std::string_view rest) {
   return std::move(text).take();
 }
 
-std::string dump(std::span<runtime_core* const> cores) {
+std::string dump(std::span<observed_runtime* const> runtimes) {
   json_text text;
   text.open('{').key("dumps").open('[');
-  for (runtime_core* const core : cores) text.value(core->dump());
+  for (observed_runtime* const runtime : runtimes) text.value(runtime->core.dump());
   text.close(']').close('}');
   return std::move(text).take();
 }
 
-std::string warnings(std::span<runtime_core* const> cores) {
+std::string warnings(std::span<observed_runtime* const> runtimes) {
   json_text text;
   text.open('{').member("now_ns", base::now_ns()).key("runtimes").open('[');
-  for (runtime_core* const core : cores) {
-    core->watch->list().write_all(text.open('{').key("warnings"));
-    core->watch->list().write_counts(text.key("warning_counts"));
+  for (observed_runtime* const runtime : runtimes) {
+    runtime->watch.list().write_all(text.open('{').key("warnings"));
+    runtime->watch.list().write_counts(text.key("warning_counts"));
     text.close('}');
   }
   text.close(']').close('}');
   return std::move(text).take();
 }
 
-std::string list(bool longest, std::string_view rest, std::span<runtime_core* const> cores) {
+std::string list(bool longest, std::string_view rest, std::span<observed_runtime* const> runtimes) {
   std::uint64_t runtime = 0, from = 0, count = 0;
   if (!take_number(rest, runtime) || (!longest && !take_number(rest, from)) ||
       !take_number(rest, count) || count == 0 || count > page_max)
     return refusal(usage);
-  if (runtime >= cores.size()) return refusal("there is no runtime of that number");
+  if (runtime >= runtimes.size()) return refusal("there is no runtime of that number");
   json_text text;
-  runtime_core& core = *cores[runtime];
+  observed_runtime& observed = *runtimes[runtime];
   // The rest of the line is the name of a class, which may have spaces.
-  longest ? write_longest(text, core, count, rest) : write_actors(text, core, from, count, rest);
+  longest ? write_longest(text, observed, count, rest)
+          : write_actors(text, observed, from, count, rest);
   return std::move(text).take();
 }
 
 // What concerns one runtime, without further words.
 std::string of_runtime(std::string_view what, std::string_view rest,
-                       std::span<runtime_core* const> cores) {
+                       std::span<observed_runtime* const> runtimes) {
   std::uint64_t runtime = 0, id = 0;
   if (!take_number(rest, runtime) || (what == "actor" && !take_number(rest, id)) || !rest.empty())
     return refusal(usage);
-  if (runtime >= cores.size()) return refusal("there is no runtime of that number");
+  if (runtime >= runtimes.size()) return refusal("there is no runtime of that number");
   json_text text;
-  runtime_core& core = *cores[runtime];
+  observed_runtime& observed = *runtimes[runtime];
   if (what == "actor") {
-    write_story(text, core, id);
+    write_story(text, observed, id);
   } else {
-    what == "waits" ? write_waits(text, core) : write_threads(text, core);
+    what == "waits" ? write_waits(text, observed) : write_threads(text, observed);
   }
   return std::move(text).take();
 }
 
-std::string history(std::string_view rest, std::span<runtime_core* const> cores) {
+std::string history(std::string_view rest, std::span<observed_runtime* const> runtimes) {
   constexpr std::uint64_t seconds_max = 3600;
   constexpr std::int64_t ns_per_s = 1'000'000'000;
   std::uint64_t runtime = 0, ago = 0, seconds = 0;
   if (!take_number(rest, runtime) || !take_number(rest, ago) || !take_number(rest, seconds) ||
       ago > seconds_max || seconds == 0 || seconds > seconds_max)
     return refusal(usage);
-  if (runtime >= cores.size()) return refusal("there is no runtime of that number");
+  if (runtime >= runtimes.size()) return refusal("there is no runtime of that number");
   json_text text;
-  cores[runtime]->history->write(text, static_cast<std::int64_t>(ago) * ns_per_s, seconds, rest);
+  runtimes[runtime]->history.write(text, static_cast<std::int64_t>(ago) * ns_per_s, seconds, rest);
   return std::move(text).take();
 }
 
@@ -164,7 +165,7 @@ std::string turns(std::string_view rest) {
   return std::move(text).take();
 }
 
-std::string stacks(std::string_view rest, std::span<runtime_core* const> cores) {
+std::string stacks(std::string_view rest, std::span<observed_runtime* const> runtimes) {
   constexpr std::uint64_t worker_max = 100'000;
   std::uint64_t runtime = 0, worker = 0;
   stacks_wanted wanted;
@@ -175,10 +176,10 @@ std::string stacks(std::string_view rest, std::span<runtime_core* const> cores) 
     if (!take_number(rest, worker) || !rest.empty() || worker > worker_max) return refusal(usage);
     wanted.worker = static_cast<unsigned>(worker);
   }
-  if (runtime >= cores.size()) return refusal("there is no runtime of that number");
+  if (runtime >= runtimes.size()) return refusal("there is no runtime of that number");
   if (const char* const why = stacks_refused()) return refusal(why);
   json_text text;
-  write_stacks(text, *cores[runtime], wanted);
+  write_stacks(text, runtimes[runtime]->core, wanted);
   return std::move(text).take();
 }
 
@@ -199,20 +200,21 @@ std::optional<std::int64_t> trace_ms_of(std::string_view question) noexcept {
   return static_cast<std::int64_t>(ms);
 }
 
-std::string answer(std::string_view question, std::span<runtime_core* const> cores) {
+std::string answer(std::string_view question, std::span<observed_runtime* const> runtimes) {
   std::string_view rest = question;
   const std::string_view what = take_word(rest);
-  if (what == "actors" || what == "longest") return list(what == "longest", rest, cores);
-  if (what == "actor" || what == "waits" || what == "threads") return of_runtime(what, rest, cores);
+  if (what == "actors" || what == "longest") return list(what == "longest", rest, runtimes);
+  if (what == "actor" || what == "waits" || what == "threads")
+    return of_runtime(what, rest, runtimes);
   if (what == "log") return log_levels(rest);
-  if (what == "stacks") return stacks(rest, cores);
-  if (what == "history") return history(rest, cores);
+  if (what == "stacks") return stacks(rest, runtimes);
+  if (what == "history") return history(rest, runtimes);
   if (what == "turns") return turns(rest);
-  if (what == "summary" && rest.empty()) return summary(cores);
+  if (what == "summary" && rest.empty()) return summary(runtimes);
   if (what == "numbers" && (rest.empty() || rest == "components"))
-    return numbers(cores, !rest.empty());
-  if (what == "dump" && rest.empty()) return dump(cores);
-  if (what == "warnings" && rest.empty()) return warnings(cores);
+    return numbers(runtimes, !rest.empty());
+  if (what == "dump" && rest.empty()) return dump(runtimes);
+  if (what == "warnings" && rest.empty()) return warnings(runtimes);
   return refusal(usage);
 }
 

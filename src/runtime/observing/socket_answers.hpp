@@ -7,15 +7,13 @@
 #include <string>
 #include <string_view>
 
-namespace troupe {
-class runtime_core;
-}
-
 namespace troupe::observing {
+
+struct observed_runtime;
 
 // Returns one line of JSON. A question that is not understood gets an object with `error`, which
 // says what may be asked. Throws std::bad_alloc.
-std::string answer(std::string_view question, std::span<runtime_core* const> cores);
+std::string answer(std::string_view question, std::span<observed_runtime* const> runtimes);
 // Returns the duration of the trace that `trace MILLISECONDS` asks for; nothing for other
 // questions.
 std::optional<std::int64_t> trace_ms_of(std::string_view question) noexcept;

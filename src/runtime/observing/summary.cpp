@@ -9,11 +9,11 @@
 #include "actor/counting/actor_scan.hpp"
 #include "actor/turn/running_handlers.hpp"
 #include "observe/ticks.hpp"
-#include "runtime/core/runtime_core.hpp"
 #include "runtime/observing/calls.hpp"
 #include "runtime/observing/core_parts.hpp"
 #include "runtime/observing/numbers/numbers_json.hpp"
 #include "runtime/observing/numbers/sums.hpp"
+#include "runtime/observing/observed_runtime.hpp"
 #include "task/running/running.hpp"
 
 namespace troupe::observing {
@@ -150,9 +150,10 @@ const char* name_of(actor::seen_state state) {
 
 }  // namespace
 
-known_handlers::known_handlers(const runtime_core& core) {
-  if (core.system->counts == nullptr) return;
-  core.system->counts->for_each_thread([this](const actor::thread_counts& of_thread) {
+known_handlers::known_handlers(const observed_runtime& observed) {
+  const actor::message_counts* const counts = observed.core.system->counts.get();
+  if (counts == nullptr) return;
+  counts->for_each_thread([this](const actor::thread_counts& of_thread) {
     of_thread.for_each_handler([this](const actor::handler_count& handler) {
       names_.try_emplace(handler.method, observing::name_of(handler.method));
     });
@@ -164,9 +165,9 @@ std::string_view known_handlers::name_of(actor::message::handler method) const n
   return found == names_.end() ? std::string_view() : found->second;
 }
 
-actor_writer::actor_writer(const runtime_core& core)
-    : core_(core), handlers_(core), parents_(*core.system) {
-  tasks::for_each_running(*core.system, [this](const tasks::running_work& work) {
+actor_writer::actor_writer(const observed_runtime& observed)
+    : observed_(observed), handlers_(observed), parents_(*observed.core.system) {
+  tasks::for_each_running(*observed.core.system, [this](const tasks::running_work& work) {
     if (work.actor != nullptr) running_[work.actor] = work.method;
   });
 }
@@ -174,7 +175,7 @@ actor_writer::actor_writer(const runtime_core& core)
 void actor_writer::write(json_text& out, const actor::seen_actor& seen,
                          const actor::suspended_call* waits) {
   out.open('{').member("id", seen.id).member("class", seen.type->name);
-  const std::string name = core_.system->names.find(seen.id);
+  const std::string name = observed_.core.system->names.find(seen.id);
   if (!name.empty()) out.member("name", name);
   out.member("state", name_of(seen.state)).member("mail", seen.mail);
   const auto runs = running_.find(seen.at);
@@ -183,21 +184,22 @@ void actor_writer::write(json_text& out, const actor::seen_actor& seen,
   if (!last.empty()) out.member("last_handler", last);
   const std::uint64_t parent = parents_.find(seen);
   if (parent != 0) out.member("parent", parent);
-  if (waits != nullptr) write_call(out.key("waits"), *waits, core_);
+  if (waits != nullptr) write_call(out.key("waits"), *waits, observed_);
   out.close('}');
 }
 
-void write_summary(json_text& out, runtime_core& core) {
+void write_summary(json_text& out, observed_runtime& observed) {
+  runtime_core& core = observed.core;
   out.open('{');
-  write_metrics(out, core.metrics(), *core.times);
+  write_metrics(out, core.metrics(), observed.times);
   out.member("running", actor::running_handlers(*core.system));
   write_timers(out, *core.clock);
   write_operations(out, core, ns_per_tick_of(core));
   write_lazies(out, core, ns_per_tick_of(core));
-  core.watch->list().write_all(out.key("warnings"));
-  core.watch->list().write_counts(out.key("warning_counts"));
+  observed.watch.list().write_all(out.key("warnings"));
+  observed.watch.list().write_counts(out.key("warning_counts"));
   if (core.system->counts != nullptr)
-    write_classes(out, sum_up(*core.system->counts, *core.times), ns_per_tick_of(core));
+    write_classes(out, sum_up(*core.system->counts, observed.times), ns_per_tick_of(core));
   core.components->write(out);
   out.close('}');
 }
@@ -212,13 +214,13 @@ constexpr std::int64_t suspended_max = 100'000;
 // longest.
 class waits_of {
  public:
-  waits_of(runtime_core& core, const std::vector<actor::seen_actor>& page) {
+  waits_of(observed_runtime& observed, const std::vector<actor::seen_actor>& page) {
     std::vector<std::uint64_t> ids;
     for (const actor::seen_actor& seen : page) {
       if (seen.state == actor::seen_state::suspended || seen.type->reentrant)
         ids.push_back(seen.id);
     }
-    actor::actor_system& system = *core.system;
+    actor::actor_system& system = *observed.core.system;
     if (ids.empty() || tasks::suspended_turns(system) > suspended_max) return;
     std::ranges::sort(ids);
     const actor::actor_system::gate_guard gate(system);
@@ -243,9 +245,10 @@ class waits_of {
   std::unordered_map<std::uint64_t, actor::suspended_call> longest_;
 };
 
-void write_page(json_text& out, runtime_core& core, const std::vector<actor::seen_actor>& page) {
-  const waits_of waits(core, page);
-  actor_writer actors(core);
+void write_page(json_text& out, observed_runtime& observed,
+                const std::vector<actor::seen_actor>& page) {
+  const waits_of waits(observed, page);
+  actor_writer actors(observed);
   out.key("actors").open('[');
   for (const actor::seen_actor& seen : page) actors.write(out, seen, waits.find(seen.id));
   out.close(']');
@@ -253,28 +256,28 @@ void write_page(json_text& out, runtime_core& core, const std::vector<actor::see
 
 }  // namespace
 
-void write_actors(json_text& out, runtime_core& core, std::uint64_t from, std::size_t most,
+void write_actors(json_text& out, observed_runtime& observed, std::uint64_t from, std::size_t most,
                   std::string_view of_class) {
   std::vector<actor::seen_actor> page;
   const std::uint64_t next =
-      actor::scan_actors(*core.system, from, [&](const actor::seen_actor& seen) {
+      actor::scan_actors(*observed.core.system, from, [&](const actor::seen_actor& seen) {
         if (!of_class.empty() && seen.type->name != of_class) return true;
         if (page.size() == most) return false;
         page.push_back(seen);
         return true;
       });
   out.open('{');
-  write_page(out, core, page);
+  write_page(out, observed, page);
   out.member("next", next).close('}');
 }
 
-void write_longest(json_text& out, runtime_core& core, std::size_t most,
+void write_longest(json_text& out, observed_runtime& observed, std::size_t most,
                    std::string_view of_class) {
   std::vector<actor::seen_actor> longest;
   const auto has_more = [](const actor::seen_actor& a, const actor::seen_actor& b) {
     return a.mail > b.mail;
   };
-  actor::scan_actors(*core.system, 0, [&](const actor::seen_actor& seen) {
+  actor::scan_actors(*observed.core.system, 0, [&](const actor::seen_actor& seen) {
     if (seen.mail == 0 || (!of_class.empty() && seen.type->name != of_class)) return true;
     longest.push_back(seen);
     std::push_heap(longest.begin(), longest.end(), has_more);
@@ -285,7 +288,7 @@ void write_longest(json_text& out, runtime_core& core, std::size_t most,
   });
   std::sort(longest.begin(), longest.end(), has_more);
   out.open('{');
-  write_page(out, core, longest);
+  write_page(out, observed, longest);
   out.close('}');
 }
 

@@ -15,19 +15,17 @@
 #include "task/timers.hpp"
 #include "troupe/actor/message.hpp"
 
-namespace troupe {
-class runtime_core;
-}
-
 namespace troupe::observing {
 
+struct observed_runtime;
+
 // Appends an object. Throws std::bad_alloc.
-void write_summary(json_text& out, runtime_core& core);
+void write_summary(json_text& out, observed_runtime& observed);
 
 // Adds all numbers of the runtime to tables; `runtime` is its label. With `components_only` those
 // of its components alone. Throws std::bad_alloc.
-void collect_numbers(observe::row_sink& rows, const std::string& runtime, runtime_core& core,
-                     bool components_only);
+void collect_numbers(observe::row_sink& rows, const std::string& runtime,
+                     observed_runtime& observed, bool components_only);
 
 // Adds those of the process, which no runtime has: its own instruments, its log, and its use of the
 // system.
@@ -35,16 +33,17 @@ void collect_process(observe::number_tables& tables, bool components_only);
 
 // Appends an object with a page of at most `most` actors, from the id `from` on, and the id of the
 // next page (0: none). Of one class only, if `of_class` is not empty.
-void write_actors(json_text& out, runtime_core& core, std::uint64_t from, std::size_t most,
+void write_actors(json_text& out, observed_runtime& observed, std::uint64_t from, std::size_t most,
                   std::string_view of_class);
 
 // Appends an object with the actors that have most mail, the longest mailbox first.
-void write_longest(json_text& out, runtime_core& core, std::size_t most, std::string_view of_class);
+void write_longest(json_text& out, observed_runtime& observed, std::size_t most,
+                   std::string_view of_class);
 
 // The handlers that the runtime has counted so far, and their names. Throws std::bad_alloc.
 class known_handlers {
  public:
-  explicit known_handlers(const runtime_core& core);
+  explicit known_handlers(const observed_runtime& observed);
   // Empty for what is none of them.
   std::string_view name_of(actor::message::handler method) const noexcept;
 
@@ -55,13 +54,13 @@ class known_handlers {
 // What is known of actors, as objects.
 class actor_writer {
  public:
-  explicit actor_writer(const runtime_core& core);
+  explicit actor_writer(const observed_runtime& observed);
   // `waits`: of its suspended calls the one that has waited longest, or null.
   void write(json_text& out, const actor::seen_actor& seen,
              const actor::suspended_call* waits = nullptr);
 
  private:
-  const runtime_core& core_;
+  const observed_runtime& observed_;
   const known_handlers handlers_;
   // The handlers of the actors in turns; an actor's own word gets the handler at its turn's end.
   std::unordered_map<const void*, actor::message::handler> running_;

@@ -8,52 +8,51 @@
 
 namespace troupe {
 
-class runtime_core;
-
-// Thread: any.
+// `Runtime` is what the thread uses of one. Thread: any.
+template <class Runtime>
 class served_runtimes {
  public:
   // Calls `start` for the first one. What that throws is passed on; then the runtime is not added.
   template <class Start>
-  void add(runtime_core& core, Start start) {
+  void add(Runtime& runtime, Start start) {
     std::lock_guard change(changes_);
     {
       std::lock_guard lock(mutex_);
-      cores_.push_back(&core);
-      if (cores_.size() != 1) return;
+      runtimes_.push_back(&runtime);
+      if (runtimes_.size() != 1) return;
     }
     try {
       start();
     } catch (...) {
-      forget(core);
+      forget(runtime);
       throw;
     }
   }
 
   // Calls `end` after the last one. Does nothing for a runtime that was not added.
   template <class End>
-  void remove(runtime_core& core, End end) noexcept {
+  void remove(Runtime& runtime, End end) noexcept {
     std::lock_guard change(changes_);
-    if (forget(core)) end();
+    if (forget(runtime)) end();
   }
 
   // Calls `use` with all of them, which stay meanwhile; returns what it returns.
   template <class Use>
   auto with_all(Use use) {
     std::lock_guard lock(mutex_);
-    return use(std::as_const(cores_));
+    return use(std::as_const(runtimes_));
   }
 
  private:
   // True when it was the last one.
-  bool forget(runtime_core& core) noexcept {
+  bool forget(Runtime& runtime) noexcept {
     std::lock_guard lock(mutex_);
-    return std::erase(cores_, &core) != 0 && cores_.empty();
+    return std::erase(runtimes_, &runtime) != 0 && runtimes_.empty();
   }
 
   std::mutex changes_;  // held while the thread is started or ended
-  std::mutex mutex_;    // guards cores_; held while they are used
-  std::vector<runtime_core*> cores_;
+  std::mutex mutex_;    // guards runtimes_; held while they are used
+  std::vector<Runtime*> runtimes_;
 };
 
 }  // namespace troupe
