@@ -3,7 +3,7 @@
 // Notifiers: any thread.
 // Invariants
 //   P1  a notify that comes before the wait is not lost: the wait returns at once.
-//   P2  notifies do not add up: two of them before a wait count as one.
+//   P2  notifies do not add up: two of them before a wait count as a single notify.
 //   P3  the owner sees the notifiers' earlier writes when a wait returns for them.
 //   P4  a notify of an owner that sleeps elsewhere (in a poller) says so, and the notifier wakes
 //       the owner there.
@@ -29,7 +29,7 @@ class basic_parker {
     for (;;) {
       Futex::wait(state_, asleep, nullptr);
       std::uint32_t seen = notified;
-      // order: acquire  sees what the notifiers did (P3); pairs with notify/release
+      // order: acquire  sees the notifiers' writes (P3); pairs with notify/release
       if (state_.compare_exchange_strong(seen, idle, std::memory_order_acquire,
                                          std::memory_order_relaxed))
         return;
@@ -41,7 +41,7 @@ class basic_parker {
     if (prepare()) return true;
     // A spurious return counts as the end of the time: callers check again.
     Futex::wait(state_, asleep, &limit);
-    // order: acquire  sees what the notifiers did (P3); pairs with notify/release
+    // order: acquire  sees the notifiers' writes (P3); pairs with notify/release
     return state_.exchange(idle, std::memory_order_acquire) == notified;
   }
 
@@ -51,7 +51,7 @@ class basic_parker {
 
   // The owner has returned from there. Returns true when it was notified.
   bool end_wait_elsewhere() noexcept {
-    // order: acquire  sees what the notifiers did (P3); pairs with notify/release
+    // order: acquire  sees the notifiers' writes (P3); pairs with notify/release
     return state_.exchange(idle, std::memory_order_acquire) == notified;
   }
 
@@ -76,7 +76,7 @@ class basic_parker {
     if (state_.compare_exchange_strong(seen, sleeps, std::memory_order_relaxed,
                                        std::memory_order_relaxed))
       return false;
-    // order: acquire  sees what the notifiers did (P3); pairs with notify/release
+    // order: acquire  sees the notifiers' writes (P3); pairs with notify/release
     state_.exchange(idle, std::memory_order_acquire);
     return true;
   }

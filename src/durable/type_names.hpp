@@ -12,7 +12,7 @@ std::string_view take_until(std::string_view& from, char letter) noexcept;
 // A text in which nothing is looked for.
 std::string quoted(std::string_view text);
 
-// Takes such a text, with which `from` begins, and returns what was quoted.
+// Takes such a text, with which `from` begins, and returns the quoted part.
 std::string take_quoted(std::string_view& from);
 
 // A shape of which all enumerations have no enumerators.
@@ -25,7 +25,7 @@ std::string short_name_before(std::string_view type);
 // "Circle" of "shop::Circle", "shop::v1::Circle", "shop::Circle<int>" and "Shop<int>::Circle".
 std::string_view short_name(std::string_view type) noexcept;
 
-// A name as both compilers spell it, for what they spell alike: template arguments that are values,
+// A name as both compilers spell it, where they spell alike: template arguments that are values,
 // and local types, may differ.
 std::string spelled_alike(std::string_view type, bool keeps_versions);
 

@@ -324,7 +324,7 @@ void read_value(const value& from, T& target, const place& at, const read_option
 // | map, unordered_map, by strings or an enum class | an object |
 // | std::optional, std::unique_ptr | as the value, or null; as a member it may be missing |
 // | std::variant | the alternative of that kind; of several structs the member "type" names one |
-// | what json::as is specialised for | as it says |
+// | a type with a specialisation of json::as | as the specialisation says |
 //
 // Another type is refused by the compiler. T is default-constructed, then assigned to. Errors:
 // json_error names the member: of a member that is missing (unless `how` keeps it), of two with the

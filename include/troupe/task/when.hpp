@@ -174,9 +174,9 @@ class group : public suspension {
   bool suspended_ = false;
   bool is_decided_ = false;  // one branch has ended first, and the others are cancelled
   bool has_held_ = false;    // a branch within it may be held
-  // The first branch has ended with its value, which cannot be put back, and others have not ended.
-  // Then the branches beside this group in the groups around it do not run (holds), until it has
-  // ended, or may lose what it has moved (released).
+  // The first branch has ended with a value that cannot be put back, and others have not ended.
+  // Then the branches beside this group in the groups around it do not run (holds) until this group
+  // has ended, or it may lose the value that it has moved (released).
   enum class moved : std::uint8_t { nothing, holds, released };
   moved moved_ = moved::nothing;
   void note_moved() noexcept {

@@ -1,9 +1,9 @@
 // account: the bytes and descriptors that are kept for one holder, such as a connection or a
-// stream. The ledger of a server adds up the accounts of all holders, and those of each peer.
+// stream. The ledger of a server adds up the accounts of all holders, and of the holders of a peer.
 //
 // A holder says how much it keeps now, and the account leases that much from its peer and from the
 // ledger: in steps of 1 KiB up to 64 KiB, and in steps of 64 KiB beyond. While the lease covers
-// what is kept, hold() compares two numbers and takes no lock: a small request costs nothing.
+// the kept bytes, hold() compares two numbers and takes no lock: a small request costs nothing.
 //
 // Past a limit the largest holder of a peer is asked to end: of the peer whose share is used up, or
 // of the largest peer when all of the ledger is. The holder that asks for more always gets it. A
@@ -12,7 +12,7 @@
 //
 // Threads: an account belongs to one task; the ledger's mutex guards all the rest.
 // Invariants
-//   A1  the bytes of a peer are the sum of the leases of its accounts, and those of the ledger are
+//   A1  the bytes of a peer are the sum of the leases of its accounts, and the ledger's bytes are
 //       the sum of its peers; the same holds for descriptors, which a peer's connections add to.
 //   A2  an account is in its peer's list while its lease is not empty, so that any thread that
 //       holds the mutex may ask it to end.
@@ -62,9 +62,9 @@ class account {
       return;
     change_lease(bytes, descriptors);
   }
-  // The holder was asked to end, has given up what it could, and continues. If a limit is still
-  // reached, whoever gets more asks again: a holder that asked itself would be asked again and
-  // again while the others that it waits for have no turn.
+  // The holder was asked to end, has given up as much as it could, and continues. If a limit is
+  // still reached, whoever gets more asks again: a holder that asked itself would be asked again
+  // and again while the others that it waits for have no turn.
   void stay() noexcept;
   // How many bytes the holder may keep beyond its lease until a limit is reached.
   std::size_t room() const noexcept;
@@ -81,7 +81,7 @@ class account {
 
  protected:
   virtual ~account() = default;
-  // The holder is to end, or to give up much of what it keeps, soon. Caller: any thread, with the
+  // The holder is to end, or to give up much of its memory, soon. Caller: any thread, with the
   // ledger's mutex.
   virtual void end_account() noexcept = 0;
 

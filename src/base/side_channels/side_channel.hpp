@@ -1,10 +1,10 @@
 // side_channel: whether something works that a program does beside its work, for those who watch
 // it: it notifies its service manager, answers questions about itself, writes a log, exports spans.
 //
-// A side channel may fail, and the program continues. This class is the one place that decides what
-// follows from a failure (docs/protocols/side_channels.md):
+// A side channel may fail, and the program continues. This class is the one place that decides the
+// consequences of a failure (docs/protocols/side_channels.md):
 //   S1  Nothing is thrown into the program, and no thread of it waits.
-//   S2  The first failure is reported, by one line on standard error, and its end by another one.
+//   S2  The first failure is reported, by one line on standard error, and its end by a second line.
 //       Those that follow are counted. A channel writes at most two lines in `report_pause`, even
 //       if it fails and works by turns.
 //   S3  The channel is tried again, after `pause_min`, and then after twice the pause before, up to
@@ -12,8 +12,8 @@
 // The owner of a channel asks may_try() before it tries, and says how it went: works() or failed().
 //
 // Thread: any; also a signal handler. Each channel is a constant-initialized object of the process.
-// Rejected: an exception type for it (each caller would have to know it, and the first one that did
-// not would end the program); a line for each failure (a full disk would fill the other one); a
+// Rejected: an exception type for it (each caller would have to catch it, and the first one that
+// did not would end the program); a line for each failure (a full disk would fill another disk); a
 // thread that retries for all channels (all but one have a thread of their own already).
 #pragma once
 
@@ -41,7 +41,7 @@ class side_channel {
   // When it is to be tried again, on the clock of now_ns(); 0 if it works.
   std::int64_t next_try_ns() const noexcept;
 
-  // A try has failed: why, and what can be done about it. `error` is an error number, or 0. Control
+  // A try has failed: the reason and the remedy. `error` is an error number, or 0. Control
   // characters of the texts are not written as such.
   void failed(std::string_view why, int error = 0, std::string_view remedy = {}) noexcept;
   // A try has succeeded. Costs a load if none has failed before.

@@ -6,10 +6,11 @@
 
 namespace troupe::base {
 
-// fork() holds the mutex from here on, so that the child finds whole what it guards; there, before
-// it gives the mutex back, it calls `forget`, which drops what belongs to threads that the child
-// does not have: their memory is used again. The mutex lives as long as the program, and no thread
-// takes another one of these while it holds it. Thread: any. Beyond the first 64 they are not held.
+// fork() holds the mutex from here on, so that the child finds the data guarded by it whole; in the
+// child, before it gives the mutex back, it calls `forget`, which drops the data of threads that
+// the child does not have: their memory is used again. The mutex lives as long as the program, and
+// no thread takes another one of these while it holds it. Thread: any. Beyond the first 64 they are
+// not held.
 void hold_at_fork(std::mutex& one, void (*forget)() noexcept = nullptr) noexcept;
 
 }  // namespace troupe::base

@@ -1,5 +1,5 @@
-// thread_clock: for what the system accounts a thread of this process, by its number (gettid), so
-// that the thread itself does nothing for it. Thread: any.
+// thread_clock: the times that the system keeps for a thread of this process, by its number
+// (gettid), so that the thread itself does nothing for it. Thread: any.
 #pragma once
 
 #include <cstdint>

@@ -74,7 +74,7 @@ class local_actors {
   using actor_map = std::unordered_map<std::pair<const class_table*, std::string_view>,
                                        std::shared_ptr<activation>, name_hash>;
   struct shard_actors {
-    std::mutex mutex;      // guards what follows
+    std::mutex mutex;      // guards the members below
     bool is_open = false;  // owned, and not being drained
     std::uint64_t fence = 0;
     actor_map actors;

@@ -43,7 +43,7 @@ enum class answer_kind : std::uint8_t {
   unknown_class = 3,
   unknown_method = 4,
   other_signature = 5,  // the text is the signature that this node has
-  malformed = 6,        // the text says what of the arguments could not be read
+  malformed = 6,        // the text names the arguments that could not be read
   full = 7,
   lost = 8,  // it may have run
   timed_out = 9,
@@ -55,8 +55,8 @@ enum class answer_kind : std::uint8_t {
 inline constexpr std::string_view id_mismatch_type = "troupe: id_mismatch";
 inline constexpr std::string_view schema_error_type = "troupe: schema_error";
 inline constexpr std::string_view store_taken_type = "troupe: store_taken";
-// What a database has refused, and has not done; its numbers follow the name. What it may have done
-// travels as lost.
+// The database has refused the call and done nothing; its error numbers follow the name. An error
+// after which the database may have done the call travels as lost.
 inline constexpr std::string_view database_error_type = "troupe: database::error";
 struct answer_frame {
   answer_kind kind = answer_kind::value;

@@ -53,7 +53,7 @@ class ownership {
   }
 
   const node_stage& stage_;
-  mutable std::mutex mutex_;              // guards what follows
+  mutable std::mutex mutex_;              // guards the members below
   std::unique_ptr<placement> placement_;  // N7
   std::exception_ptr failed_;
 };

@@ -49,11 +49,11 @@ struct shard_row {
 // All that a node says to the store in one period, and all it asks. It is one transaction.
 struct renewal {
   member_row self;
-  std::uint64_t round = 0;  // larger than that of each renewal of this member before
+  std::uint64_t round = 0;  // larger than the round of each earlier renewal of this member
   // How long the leases of the member last from now on, by the clock of the store; or `forever`.
   std::chrono::milliseconds lease{};
-  // All that the node still has. What the store has as this member's beside them, or with another
-  // fence, is released.
+  // All shards that the node still has. The store releases all other shards that it lists for this
+  // member, and those that it lists with another fence.
   std::vector<held_shard> kept;
   std::uint32_t wanted = 0;  // at most so many shards without an owner are taken
   // The view has the changes since then: `seen` of the last view. 0 after a failed renewal as well:
@@ -63,7 +63,7 @@ struct renewal {
 };
 
 struct lease_view {
-  std::vector<held_shard> held;  // what this node has now: what was kept, and what was taken
+  std::vector<held_shard> held;  // all shards of this node now, both kept and newly taken
   // By id; none: they have not changed since `seen`.
   std::optional<std::vector<member_row>> members;
   std::vector<shard_row> changed;  // whose owner or fence has changed since `seen`

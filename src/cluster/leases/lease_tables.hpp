@@ -7,7 +7,7 @@ namespace troupe::cluster::sql {
 
 inline constexpr std::int64_t tables_version = 1;
 
-// `version` of a cluster is the number of its last change; `changed` of a shard is that of its own.
+// `version` of a cluster is the number of its last change; `changed` of a shard, of its own.
 // Rows of members are written all the time, in place: their pages have room for it.
 inline constexpr const char* tables = R"(
 CREATE TABLE clusters (cluster text COLLATE "C" PRIMARY KEY, tables_version bigint NOT NULL,

@@ -1,9 +1,9 @@
 // sqlite_leases: the store of leases in a SQLite file, for nodes that are processes of one machine.
 //
-// A renewal reads all members and shards of its cluster, does what it says (lease_book), and writes
-// what differs, in one transaction: so renewals come one after the other. The clock of the store is
-// that of the machine since it was started, which nobody sets; after a start of the machine all
-// leases from before have expired.
+// A renewal reads all members and shards of its cluster, applies the request (lease_book), and
+// writes the differences, in one transaction, which makes renewals sequential. The store uses the
+// machine's clock since its start, which cannot be set; after the machine restarts, all leases from
+// before have expired.
 #pragma once
 
 #include <memory>

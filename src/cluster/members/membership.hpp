@@ -43,7 +43,7 @@ class membership {
   void end_later(std::vector<std::stop_source> asks, std::chrono::milliseconds pause);
 
   runtime& on_;
-  mutable std::mutex mutex_;                      // guards what follows
+  mutable std::mutex mutex_;                      // guards the members below
   std::vector<member_row> members_;               // N8
   std::map<std::string, std::stop_source> ends_;  // of members to which messages are on their way
   std::set<std::string> leaving_;                 // members that have said so

@@ -25,7 +25,7 @@ class inbound {
         durable_(durable),
         permits_(std::make_shared<semaphore>(core.chosen().served_max)) {}
 
-  // Takes what is sent to this node, from now on.
+  // Takes the messages that are sent to this node, from now on.
   task<> open();
   // Gives a request to its actor. Returns the frame that says why it did not run; "": its actor
   // answers.

@@ -17,11 +17,11 @@ namespace troupe::cluster {
 
 class lease_words {
  public:
-  // `now` is called after the words were read: what is true then was true at that moment.
+  // `now` is called after the words were read: the answer held at the moment of that call.
   template <class Clock>
   bool is_mine(std::uint32_t shard, const Clock& now) const noexcept {
     if (shard >= shard_count) return false;
-    // order: acquire  sees what was taken away before (W1); pairs with set_until/release
+    // order: acquire  sees the shards taken away before (W1); pairs with set_until/release
     const std::int64_t until = until_ns_.load(std::memory_order_acquire);
     // order: relaxed  ordered by the load above
     if (fences_[shard].load(std::memory_order_relaxed) == 0) return false;
@@ -30,7 +30,7 @@ class lease_words {
   }
   // 0: the node does not have it.
   std::uint64_t fence(std::uint32_t shard) const noexcept {
-    // order: acquire  what was told of the shard before; pairs with give/release
+    // order: acquire  the earlier calls for this shard; pairs with give/release
     return shard < shard_count ? fences_[shard].load(std::memory_order_acquire) : 0;
   }
   std::chrono::nanoseconds until() const noexcept {
@@ -40,7 +40,7 @@ class lease_words {
 
   // The writer's.
   void set_until(std::chrono::nanoseconds time) noexcept {
-    // order: release  what was taken away before is seen (W1); pairs with is_mine/acquire
+    // order: release  publishes the shards taken away before (W1); pairs with is_mine/acquire
     until_ns_.store(time.count(), std::memory_order_release);
   }
   void give(std::uint32_t shard, std::uint64_t fence) noexcept {

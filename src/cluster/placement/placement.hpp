@@ -1,21 +1,22 @@
 // placement: which shards this node owns, and which node owns each of the others.
 //
 // A loop renews all leases of this node every third of a lease, in one call of the store, and reads
-// what has changed. From the members each node knows how many shards are its part: it releases what
-// it has too many, drained, and takes what nobody owns. The loop never waits for a renewal or a
-// drain, so that it sees the end of the lease in time.
+// the changes. From the members each node computes how many shards are its part: it drains and
+// releases its excess shards, and takes shards without an owner. The loop never waits for a renewal
+// or a drain, so that it sees the end of the lease in time.
 //
 // Invariants
 //   L1  This node acts for a shard only until `begun + lease - margin`, by its own clock, where
 //       `begun` is when it began the renewal that has succeeded last. The store counts the lease
 //       from a later moment, so that another node owns the shard later, if no clock is wrong by
 //       more than the margin in one lease.
-//   L2  A shard that is released has been drained before: nothing of it runs, and what was answered
-//       is stored. Or `lost` was told of it, since the drain took too long. Each is released as
-//       soon as it is at rest, so that what runs in the others can reach its actors where they go.
-// A shard of which `lost` was told comes back with a larger fence only, if the store does as it
+//   L2  A shard that is released has been drained before: none of its handlers runs, and every
+//       answer given is stored. Or `lost` was called for it, since the drain took too long. Each is
+//       released as soon as it is at rest, so that handlers of the others can reach its actors at
+//       their new node.
+// A shard for which `lost` was called comes back with a larger fence only, if the store does as it
 // must: the next renewal does not keep it, so that the store takes it away, even if no other node
-// wants it.
+// needs it.
 // The whole protocol: docs/protocols/placement.md.
 #pragma once
 
@@ -64,7 +65,7 @@ class placement {
     // The node owns these shards from now on.
     std::function<void(const std::vector<held_shard>& shards)> gained;
     // The node must not act for these any more, since its lease could not be renewed or another
-    // node has them, or since they were not drained in time. What runs there is given up.
+    // node has them, or since they were not drained in time. Their running handlers are given up.
     std::function<void(const std::vector<std::uint32_t>& shards)> lost;
     // The node is to hand these over. It calls `released` with those where nothing runs and nothing
     // will begin, in parts as it comes to that, or is done when that holds for all that are left.
@@ -72,8 +73,8 @@ class placement {
     std::function<task<>(std::vector<held_shard> shards, release released)> drain;
     // Members have joined or left.
     std::function<void(std::vector<member_row> members)> members;
-    // This node has changed what others see: tell them, so that each calls hurry(). Without it, or
-    // if it does not reach them, they see it at the end of their periods.
+    // This node has changed rows that others read: notify them, so that each calls hurry(). Without
+    // it, or if it does not reach them, they see it at the end of their periods.
     std::function<void()> changed;
   };
 
@@ -86,14 +87,14 @@ class placement {
   ~placement();
 
   // Makes the tables, joins, and begins the loop. Done after the first renewal, and after the first
-  // attempt to take what is free. Errors: those of the store, and timed_out when it does not
-  // answer; then another placement is made for the next attempt.
+  // attempt to take free shards. Errors: the store's, and timed_out when it does not answer; then
+  // another placement is made for the next attempt.
   task<> start();
-  // Drains and releases all, leaves, and ends the loop. After `at most` what is not drained is
-  // given up, and if the store does not answer then, the leases run out.
+  // Drains and releases all, leaves, and ends the loop. After `at most` the shards that are not
+  // drained are given up, and if the store does not answer then, the leases run out.
   task<> stop(time_span at_most);
-  // As a crash does: the loop ends, and nothing is released. is_mine() says no from now on, and
-  // nothing is told any more. Thread: any.
+  // As a crash does: the loop ends, and nothing is released. is_mine() returns false from now on,
+  // and none of the callbacks is called any more. Thread: any.
   void kill() noexcept;
 
   // Something has changed: the next renewal is now, and not at the end of the period. At most some

@@ -43,7 +43,7 @@ class placement::core final : public std::enable_shared_from_this<placement::cor
  private:
   static constexpr time never = time::max();
 
-  // A renewal that was sent, and what came of it.
+  // A renewal that was sent, and its outcome.
   struct attempt {
     renewal what;
     time begun{0};
@@ -55,13 +55,13 @@ class placement::core final : public std::enable_shared_from_this<placement::cor
     bool well = false;
     bool is_last = true;  // the drain has ended
   };
-  // A row of the store, as it was read last.
+  // A row of the store, as the node last read it.
   struct known_shard {
     member_ptr owner;
     std::uint64_t fence = 0;
     bool is_own = false;  // this node's
   };
-  // What follows from the rows and the members.
+  // The actions that follow from the rows and the members.
   struct plan {
     std::uint32_t want = 0;
     std::uint32_t excess = 0;
@@ -120,7 +120,7 @@ class placement::core final : public std::enable_shared_from_this<placement::cor
   std::array<known_shard, shard_count> rows_;
   std::vector<member_ptr> members_;
   placement_counts counts_;
-  // What has happened beside the loop.
+  // Events outside the loop.
   std::optional<attempt> attempt_;
   std::vector<drained> drained_;
   std::exception_ptr start_failed_;

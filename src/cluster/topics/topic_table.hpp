@@ -40,7 +40,7 @@ class topic_table {
   static task<> give(topic_table* self, state_ref node, topic_name name, std::string frame);
 
   node_core& core_;
-  std::mutex mutex_;                    // guards what follows
+  std::mutex mutex_;                    // guards the members below
   std::map<topic_name, topic> topics_;  // N9
 };
 

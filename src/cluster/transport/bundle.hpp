@@ -1,6 +1,6 @@
-// bundle: several messages to one subject as one. Its bytes: the mark of bundles, and for each
-// message its length, 4 bytes, the lowest first, and the message. Nobody waits for an answer to
-// one of them. Whatever bytes come, reading them ends, and takes no memory but views of them.
+// bundle: several messages to one subject, sent as one message. Its bytes: the mark of bundles, and
+// for each message its length, 4 bytes, the lowest first, and the message. None of the messages
+// expects an answer. Whatever bytes come, reading them ends, and takes no memory but views of them.
 #pragma once
 
 #include <array>
@@ -11,7 +11,7 @@
 
 namespace troupe::cluster {
 
-// No message of a node begins like this; a receiver that knows bundles answers a mark of windows
+// No message of a node begins like this; a receiver that supports bundles answers a mark of windows
 // with it.
 inline constexpr std::string_view bundle_mark = "B\1";
 

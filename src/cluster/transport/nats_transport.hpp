@@ -15,9 +15,9 @@ namespace troupe::cluster {
 // `reconnect_rounds`, `request_timeout` and `send_trace` of the options are not looked at, and
 // `ping_interval` is at most 2 seconds.
 //
-// Subjects are those of NATS: tokens between dots, and `*` and `>` for subscribers. Where several
-// servers make a cluster, take() is done when our own server knows it; the others hear of it a
-// moment later. Errors: option_error.
+// Subjects are NATS subjects: tokens between dots, and `*` and `>` for subscribers. Where several
+// servers make a cluster, take() is done when our own server has the subscription; it reaches the
+// other servers a moment later. Errors: option_error.
 std::unique_ptr<transport> nats_transport(runtime& on, const std::string& servers,
                                           const nats::options& chosen = {});
 

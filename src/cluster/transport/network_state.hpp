@@ -1,5 +1,5 @@
-// network_state: what the nodes of one simulated network share: subscriptions, messages in flight,
-// and cut connections.
+// network_state: the state that the nodes of one simulated network share: subscriptions, messages
+// in flight, and cut connections.
 //
 // Threads: any. `mutex` guards all of it but the channels; nothing is resolved or spawned under it.
 // Invariants
@@ -87,7 +87,7 @@ struct network_link {
 using network_link_ptr = std::shared_ptr<network_link>;
 
 struct simulated_network::state : std::enable_shared_from_this<simulated_network::state> {
-  // What is to be done once the mutex is free.
+  // The actions that are due once the mutex is free.
   struct afterwards {
     void end_lost(promise<response>&& one) {
       response how;
@@ -112,7 +112,7 @@ struct simulated_network::state : std::enable_shared_from_this<simulated_network
   asked request(const endpoint_ptr& by, const std::string& subject, std::string bytes);
   void forget(endpoint& by, std::uint64_t request) noexcept;
   void answer(const endpoint_ptr& by, const std::string& reply, std::string bytes);
-  // What is sent from now on is not taken.
+  // Messages that are sent from now on are not taken.
   void stop_taking(endpoint& by, const std::string* subject, const std::string& queue);
   void end(endpoint& ended);
 

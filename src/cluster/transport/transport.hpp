@@ -24,16 +24,16 @@ struct incoming {
 // For a call that has been done without a wait.
 inline task<> nothing() { co_return; }
 
-// A node has one. What one node sends to another arrives at most once, or not at all; and in the
-// order in which it was sent, while the connection of the sender lasts. What was on its way when a
-// connection was lost may still come, after what is sent over the next one: the network, or the
-// server, still has it. Thread: await the calls in tasks; several may run at once. After close()
-// calls fail with unreachable.
+// Each node has a transport. A message from one node to another arrives at most once, and in the
+// order of sending while the connection of the sender lasts. A message that was on its way when a
+// connection was lost may still come, after messages that are sent over the next one: the network,
+// or the server, still has it. Thread: await the calls in tasks; several may run at once. After
+// close() calls fail with unreachable.
 class transport {
  public:
-  // Awaited before the next message of the same subscription is taken: so a slow receiver holds
-  // back, and what has no room is lost (windows.hpp holds the senders back). It must not throw, and
-  // it keeps alive what it uses: one that runs may outlive the transport.
+  // Awaited before the next message of the same subscription is taken: a slow receiver therefore
+  // holds back, and messages without room are lost (windows.hpp holds the senders back). It must
+  // not throw, and it keeps alive all that it uses: a call that runs may outlive the transport.
   class taker {
    public:
     using awaited = std::function<task<>(incoming)>;
@@ -61,12 +61,12 @@ class transport {
   transport& operator=(const transport&) = delete;
   virtual ~transport() = default;
 
-  // Takes what is sent to these subjects, until close(). With a queue group, one of the takers of
-  // the group gets each message. Done when what others send from now on arrives. Errors: as send;
-  // after one, another attempt may succeed.
+  // Takes messages to these subjects, until close(). With a queue group, one of the takers of the
+  // group gets each message. Done when messages that others send from now on arrive. Errors: as
+  // send; after an error, another attempt may succeed.
   virtual task<> take(std::string subject, std::string queue, taker to) = 0;
-  // Stops taking that subject. What was sent before is still taken, perhaps after this has
-  // returned.
+  // Stops taking that subject. Messages that were sent before are still taken, perhaps after this
+  // has returned.
   virtual task<> leave(std::string subject, std::string queue) = 0;
 
   // Waits while too many bytes wait to be sent. It says nothing about the receiver. Errors, of
@@ -84,8 +84,8 @@ class transport {
     return try_send(subject, one);
   }
   // Waits for the first answer, as long as the call context allows. Errors, of cluster::error:
-  // unreachable, when nobody takes that subject: it did not run; lost, when the connection ended
-  // after it was sent; too_large. Besides, timed_out and cancelled.
+  // unreachable, when no endpoint takes that subject: it did not run; lost, when the connection
+  // ended after it was sent; too_large. Besides, timed_out and cancelled.
   virtual task<std::string> request(std::string subject, std::string bytes) = 0;
   // Answers a message with `reply`. Never fails: without a connection the answer is lost.
   virtual task<> answer(std::string reply, std::string bytes) = 0;
@@ -94,9 +94,10 @@ class transport {
   virtual bool is_connected() const noexcept = 0;
   // The largest message, in bytes.
   virtual std::size_t bytes_max() const noexcept = 0;
-  // Takes nothing new, awaits the takers of the messages that have arrived, sends what was given to
-  // send, and ends: no taker may await it. `at_once`: as a crash does, when it is called and not
-  // when it is awaited; takers that run end by themselves. The destructor does the same.
+  // Takes nothing new, awaits the takers of the messages that have arrived, sends all messages that
+  // were passed to send(), and ends: no taker may await it. `at_once`: as a crash does, when it is
+  // called and not when it is awaited; takers that run end by themselves. The destructor does the
+  // same.
   virtual task<> close(bool at_once) = 0;
 };
 

@@ -8,8 +8,8 @@ namespace troupe::cluster {
 
 struct window_options {
   window_options() noexcept {}
-  // How much of what this node has sent to one subject may wait there, or be on its way: not taken.
-  // A message that is larger than the window goes alone. 4 or more.
+  // How many bytes this node may have waiting at one subject or on their way to it: not taken. A
+  // message that is larger than the window goes alone. 4 or more.
   std::size_t bytes = 1024 * 1024;
   std::size_t messages = 4'096;
   // Of the subjects that have windows, each of which one node takes. Default: all.

@@ -57,8 +57,8 @@ class window_set {
  public:
   explicit window_set(const window_options& chosen) noexcept : chosen_(chosen) {}
 
-  // A mark that is to be sent: an empty request to that subject, whose answer says that what was
-  // sent up to here was taken.
+  // A mark that is to be sent: an empty request to that subject, whose answer says that all
+  // messages up to here were taken.
   struct mark {
     window_ptr target;
     position at;
@@ -84,11 +84,11 @@ class window_set {
   // mark.
   void give_up(window& target, std::uint64_t number) noexcept;
 
-  // What was sent up to `at` was taken, or all was, since nobody is there. Returns the mark that is
-  // due then.
+  // Messages up to `at` were taken, or all were, since the subject has no subscriber. Returns the
+  // mark that is due then.
   std::optional<mark> taken(const window_ptr& target, const position& at);
   std::optional<mark> taken_all(const window_ptr& target);
-  // A mark has ended; `lost`: with the connection, as what it was to tell of may be.
+  // A mark has ended; `lost`: with the connection, as the messages before it may be.
   std::optional<mark> end_mark(const window_ptr& target, bool lost);
   // Calls still wait: one more mark if there may be one. False: none waits.
   bool look_after(const window_ptr& target, std::optional<mark>& due);

@@ -109,8 +109,8 @@ class engine_core {
   std::int64_t now_ns() const { return on.now().count(); }
 
   // Between attempts while the database is unavailable. In a cluster a node answers soon after its
-  // leases are taken or renewed, so it has to try more often than a lease may be short. A pause of
-  // years is one of a day: so it can be doubled.
+  // leases are taken or renewed, and therefore tries more often than a lease may be short. A pause
+  // of years counts as one day, so that it can be doubled.
   std::chrono::milliseconds away_first() const noexcept;
   std::chrono::milliseconds pause_max() const noexcept {
     return std::chrono::milliseconds(!shards.is_divided() ? 5'000 : 500);
@@ -139,7 +139,7 @@ class engine_core {
   void make_dead_letter(const record_ref& message, const handler_failed& why);
 };
 
-// The mutex. When it is given back, so are the objects that were let go under it: they are the
+// The mutex. Its release also destroys the objects that were dropped under it: they are the
 // program's, and their destructors may use the store.
 class guard {
  public:

@@ -1,4 +1,4 @@
-// exception_text: what is stored of an exception, and what is told of one.
+// exception_text: the stored form of an exception, and the text that is reported for it.
 #pragma once
 
 #include <exception>
@@ -7,7 +7,7 @@
 
 namespace troupe::durable::parts {
 
-// The type and the text of what a handler threw.
+// The type and the text of the exception that a handler threw.
 handler_failed failure_of(const std::exception_ptr& thrown);
 
 // The same database::error with effect::unknown, or the same shard_moved of a message that is

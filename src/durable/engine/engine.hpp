@@ -44,16 +44,16 @@ class engine final : public std::enable_shared_from_this<engine>, private engine
 
   // Of a node of a cluster; thread: any.
   //
-  // Another node has sent this message: an ask is answered, of a post it is told when it is stored.
-  // Errors: shard_moved if this node does not act for the receiver; else those of store::ask.
+  // Another node has sent this message: an ask is answered; for a post, the call ends when it is
+  // stored. Errors: shard_moved if this node does not act for the receiver; else as store::ask.
   future<bytes> deliver(stored_message what) { return intake_.deliver(std::move(what)); }
   // The node acts for these shards from now on.
   void gained(const std::vector<held_shard>& shards) { shard_moves_.gained(shards); }
-  // It must not act for them any more: what was not stored has not happened.
+  // It must not act for them any more: changes that were not stored are undone.
   void lost(const std::vector<std::uint32_t>& shards) { shard_moves_.lost(shards); }
-  // Returns those of these shards where nothing runs, waits, or is to be stored: the node does not
-  // act for them any more. In the others nothing new begins from now on, if `closes`; what has
-  // begun there continues. For all others that were closed, this or lost() has to follow.
+  // Returns the shards among these where nothing runs, waits, or is to be stored: the node does not
+  // act for them any more. In the others nothing new begins from now on, if `closes`; handlers that
+  // have begun there continue. For all others that were closed, this or lost() has to follow.
   std::vector<held_shard> hand_over(const std::vector<held_shard>& shards, bool closes) {
     return shard_moves_.hand_over(shards, closes);
   }
@@ -64,7 +64,7 @@ class engine final : public std::enable_shared_from_this<engine>, private engine
 
   bool knows(const void* tag) const noexcept { return core_.classes.find(tag) != nullptr; }
   // Throws usage_error if no actor of that class has that key here. Each message is checked as
-  // well: those of handlers and of other nodes name their receivers without a ref.
+  // well: messages of handlers and of other nodes name their receivers without a ref.
   void check_key(const void* tag, std::string_view key) const;
   // As storage::keys(), of the class with that tag, which was given to open().
   task<std::vector<std::string>> keys(const void* tag, key_range range) const;

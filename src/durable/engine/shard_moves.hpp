@@ -1,8 +1,8 @@
 // shard_moves: shards of the actors come to this node of a cluster and leave it.
 //
 // Invariants
-//   S1  What a batch changes or answers belongs to shards that this node owned when it was stored:
-//       the transaction checks it, or for a batch that stores nothing the lease.
+//   S1  The changes and answers of a batch belong to shards that this node owned when it was
+//       stored: the transaction checks it, or for a batch that stores nothing the lease.
 //   S3  Nothing of a shard is in memory that was read before the node got the shard.
 #pragma once
 

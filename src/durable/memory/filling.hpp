@@ -12,7 +12,7 @@
 
 namespace troupe::durable::parts {
 
-// What is answered when a batch is stored.
+// An answer that is sent when a batch is stored.
 struct settlement {
   record_ref message;
   bytes value;
@@ -31,10 +31,10 @@ struct filling {
 
   void begin_span(const record& message);
   void end_spans(const std::exception_ptr& failure) noexcept;
-  shard_set touched;  // of what it changes, and of what it answers
+  shard_set touched;  // the shards of its changes and of its answers
 
-  // An ask that leaves the node has effects that no transaction of this node stores: so it goes
-  // only when one has seen that the asker is still here.
+  // An ask that leaves the node has effects that no transaction of this node stores. It is sent
+  // only after a transaction has seen that the asker's shard is still this node's.
   bool needs_transaction() const noexcept { return !data.empty() || !asks_elsewhere.empty(); }
   bool empty() const noexcept {
     return data.empty() && settlements.empty() && posted.empty() && asks_elsewhere.empty();

@@ -5,7 +5,7 @@
 
 namespace troupe::durable::parts {
 
-// While it exists, what the thread starts belongs to no call: it outlives its caller's limits.
+// While it exists, work that the thread starts belongs to no call: it outlives its caller's limits.
 class outside_calls {
  public:
   outside_calls() noexcept : before_(tasks::exchange_context(nullptr)) {}

@@ -24,13 +24,13 @@ namespace troupe::durable::parts {
 struct activation;
 class turns;
 
-// What call_identity says of stored messages, of two in memory.
+// The same comparison as call_identity makes for stored messages, for two in memory.
 inline bool is_same_call(const stored_message& message, const stored_message& other) noexcept {
   return message.to == other.to && message.method == other.method &&
          message.arguments == other.arguments;
 }
 
-// Where a message is that memory knows of.
+// The place of a message that is listed in memory.
 enum class message_place : std::uint8_t {
   here,       // it waits for its actor, is handled, or is in a batch
   looked_up,  // the storage is being asked for its id
@@ -44,7 +44,7 @@ struct record {
   stored_message what;
   const kind_table* kind = nullptr;
   const method_entry* method = nullptr;       // null: the class has no such method
-  std::unique_ptr<answer_to> answer;          // told what the handler gave, when that is stored
+  std::unique_ptr<answer_to> answer;          // gets the handler's result, when that is stored
   std::unique_ptr<answer_to> on_stored;       // told when the message or its turn is stored
   std::uint64_t counted_in = 0;               // the generation in which it counts as waiting,
   std::size_t counted_bytes = 0;              // and the bytes of its arguments then
@@ -60,8 +60,8 @@ struct record {
   // Of a nested ask: the actor whose handler waits, and the one for which it waits, if it is here.
   activation* asker = nullptr;
   activation* asked = nullptr;
-  std::weak_ptr<record> asked_by;             // what that handler handles
-  std::vector<std::shared_ptr<record>> asks;  // what its handlers have asked
+  std::weak_ptr<record> asked_by;             // the message that this handler handles
+  std::vector<std::shared_ptr<record>> asks;  // the asks of its handlers
   tasks::context_ref trace;
 
   bool is(message_place where) const noexcept { return place == where; }
@@ -86,19 +86,19 @@ struct activation {
   const std::uint32_t shard;
   std::deque<record_ref> waits;
   bool runs = false;         // a task handles its messages
-  bool refused = false;      // what is stored cannot be read: until the store is opened anew
+  bool refused = false;      // its stored state cannot be read: until the store is opened anew
   object it;                 // null: not loaded
   bytes last;                // the object's bytes after its last turn that succeeded
   std::uint64_t events = 0;  // how many it has had
   std::uint64_t events_in_snapshot = 0;
   std::uint64_t generation = 0;        // in which it was loaded
-  std::uint64_t changed_with = 0;      // the number of the last batch that changes what is stored
+  std::uint64_t changed_with = 0;      // the number of the last batch that changes its stored state
   std::uint64_t state_with = 0;        // the number of the last batch that has its whole state,
   std::size_t place_in_batch = 0;      // and where, as long as that batch is open
   std::vector<activation*> waits_for;  // whom its handler has asked
   std::size_t asks = 0;                // nested asks of its handlers that have no answer,
   std::size_t asked = 0;               // and those that others have sent to it
-  record_ref handles;                  // what its handler has
+  record_ref handles;                  // the message that its handler handles
   // Something that the handler asked failed for a reason that passes: it runs again.
   bool gives_up = false;
   std::uint32_t gave_up = 0;  // how often in a row

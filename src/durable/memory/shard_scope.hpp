@@ -39,10 +39,10 @@ class shard_scope {
   virtual bool acts_for(const held_shard& one) const noexcept = 0;
   // Hands a message to the node that acts for its receiver, which calls deliver(): a post until it
   // is stored there, others until they are answered. A message that is `named` may be sent again
-  // if nobody knows whether it came; the engine calls this again after each error but
+  // if its arrival is unknown; the engine calls this again after each error but
   // handler_failed, unknown_method and deadlock.
   virtual task<bytes> forward(stored_message what) = 0;
-  // Asks engine::waits_for at the node that acts for `what.to`. Errors: any; then it is not known.
+  // Asks engine::waits_for at the node that acts for `what.to`. Errors: any; the answer is unknown.
   virtual task<bool> waits_for(cycle_question what) = 0;
 };
 

@@ -3,8 +3,8 @@
 //
 // Invariants
 //   S2  A message to another node leaves only after the batch is stored with which it was sent, and
-//       an ask only after a transaction has seen that the asker's shard is this node's. What an
-//       ask does on this node is stored only if the transaction sees the same.
+//       an ask only after a transaction has seen that the asker's shard is this node's. Changes
+//       by an ask on this node are stored only if the transaction sees the same.
 #pragma once
 
 #include <cstdint>

@@ -1,5 +1,5 @@
-// in_sqlite: a store's data in a SQLite file: what the storage of one process and that of a node of
-// a cluster have in common.
+// in_sqlite: a store's data in a SQLite file: the code that the storage of one process shares with
+// the storage of a node of a cluster.
 #pragma once
 
 #include <cstdint>
@@ -64,11 +64,11 @@ using database::as_number;
 std::int64_t meta(sqlite::session& in, const char* name);
 void set_meta(sqlite::session& in, const char* name, std::int64_t value);
 std::vector<class_shape> read_classes(sqlite::session& in);
-// Of all columns of a row, with its shard if the table has one.
+// Of all columns of a row, with its shard if the table has this column.
 stored_message message_of(const sqlite::statement& row);
 stored_reminder reminder_of(const sqlite::statement& row);
 
-// Whose tables they are: those of a cluster have the shard of each message and reminder.
+// Whose tables they are: the tables of a cluster have the shard of each message and reminder.
 enum class rows_for : std::uint8_t { one_process, cluster };
 // All rows of a batch, within a transaction.
 void write_rows(sqlite::session& in, const batch& all, rows_for whom);

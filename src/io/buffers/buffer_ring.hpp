@@ -3,8 +3,8 @@
 //
 // The ring begins empty. A read that finds no buffer in it waits until the socket can be read, and
 // then takes a buffer of the pool, as with the other backends. Buffers that are given back go into
-// the ring. So the ring grows to the number of buffers that were in use at a time, and no reader
-// waits for a buffer of another one.
+// the ring. The ring therefore grows to the number of buffers that were in use at a time, and no
+// reader waits for another reader's buffer.
 // Invariants
 //   B1  a buffer is in one place: lent to the system under one number, in the pool, or leased.
 //

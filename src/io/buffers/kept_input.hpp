@@ -1,5 +1,5 @@
-// kept_input: what the system gave to an operation whose wait was given up. The next operation of
-// the same descriptor gets it (docs/protocols/given_up_waits.md).
+// kept_input: the bytes that the system gave to an operation whose wait was given up. The next
+// operation of the same descriptor gets them (docs/protocols/given_up_waits.md).
 // Thread: the one that reads the descriptor, of which there is one at a time; the slot's mutex
 // guards the pointer to it against close().
 #pragma once
@@ -18,8 +18,8 @@ class buffer_pool;
 
 class kept_input {
  public:
-  // Takes what the operation was given, in front of what is here. Throws std::bad_alloc; then
-  // nothing has changed.
+  // Takes the bytes that the operation was given, in front of the bytes that are kept already.
+  // Throws std::bad_alloc; then nothing has changed.
   void put_back(const operation& from);
   // Puts bytes of a stream behind the first `behind` ones. Throws std::bad_alloc.
   void insert(std::size_t behind, std::string_view bytes);

@@ -1,5 +1,5 @@
-// attempt_result: the result of a system call, as that of an operation. Inline for the reason in
-// message_calls.hpp.
+// attempt_result: the result of a system call, as the result of an operation. Inline for the reason
+// in message_calls.hpp.
 #pragma once
 
 #include <cerrno>

@@ -1,7 +1,7 @@
 // kernel: a table of the system calls that I/O makes. There is one for the real calls, one for a
 // simulated network, and tests have one whose calls fail by a script.
 //
-// Each function returns what the system call returns, or -errno. Only wait_events() and the
+// Each function returns the result of the system call, or -errno. Only wait_events() and the
 // functions for files block.
 #pragma once
 
@@ -72,7 +72,7 @@ class kernel {
   virtual int pending_error(int fd) noexcept = 0;
   virtual int local_name(int fd, sockaddr* name, socklen_t* bytes) noexcept = 0;
   virtual int peer_name(int fd, sockaddr* name, socklen_t* bytes) noexcept = 0;
-  // Returns those of `events` that poll(2) finds now; 0 when there are none.
+  // Returns the subset of `events` that poll(2) finds now; 0 when it is empty.
   virtual int poll(int fd, short events) noexcept = 0;
 
   // A set of descriptors with edge-triggered reports (epoll), and a bell, which interrupts a thread
@@ -90,8 +90,8 @@ class kernel {
   virtual int make_ring(unsigned entries, io_uring* made, io_uring_params* how) noexcept;
   virtual int enter_ring(int ring, unsigned submitted, unsigned least, unsigned flags, void* arg,
                          std::size_t bytes) noexcept;
-  // For a test's script: whether the script sees what a ring is asked for and may change it, and
-  // what the result of an entry becomes.
+  // For a test's script: whether the script sees the entries of a ring and may change them, and the
+  // result that an entry gets.
   virtual bool scripts_rings() const noexcept { return false; }
   virtual void asked(io_uring_sqe&) noexcept {}
   virtual int came_to(std::uint64_t /*mark*/, int result) noexcept { return result; }

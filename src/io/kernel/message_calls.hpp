@@ -1,12 +1,12 @@
 // message_calls: recvfrom and sendto for the small messages of a server, inlined into their caller.
 //
 // The kernel's path through these calls is longer than the processor's stack of return addresses.
-// So each function that returns after such a call is a mispredicted branch. Hence these calls, and
+// Therefore each function that returns after such a call is a mispredicted branch. These calls, and
 // the functions that lead to them, are inline where a reactor makes thousands of them a second
 // (io/echo_64, Zen 4: 3 %).
 // Rejected: the C library's functions, which are cancellation points: with several threads, that
 // costs two locked instructions for each call (2 %); its syscall(), which is one more function that
-// returns. Sanitizers see only the C library's functions, so builds with a sanitizer use those.
+// returns. Sanitizers see only the C library's functions, which builds with a sanitizer use.
 #pragma once
 
 #include <sys/socket.h>

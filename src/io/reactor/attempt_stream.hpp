@@ -30,7 +30,7 @@ TROUPE_INLINE std::ptrdiff_t send_some(kernel& calls, int fd, const void* data,
 }
 
 // For a socket, a short part says that the system has no more bytes, or no more space. The next
-// call would fail, so it is not made, unless the peer has closed: after that no further edge comes.
+// call would fail and is skipped, unless the peer has closed: after that no further edge comes.
 template <class Transfer>
 TROUPE_INLINE bool stream(slot& at, operation& operation, Transfer transfer) noexcept {
   bool& can = operation.what == action::read ? at.can_read : at.can_write;

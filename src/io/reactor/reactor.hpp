@@ -68,8 +68,8 @@ class reactor : public sched::poller, public std::enable_shared_from_this<reacto
   virtual std::int32_t write_at_once(slot& at, std::string_view bytes, bool whole) noexcept;
   virtual void give_up_rest(slot& at) noexcept;
 
-  // Called in the turn of an operation that was told that it is due. Returns true when the
-  // operation is done. Returns false when it keeps waiting; it is then told again.
+  // Called in the turn of an operation that was notified as due. Returns true when the
+  // operation is done. Returns false when it keeps waiting; it is then notified again.
   virtual bool carry_out(operation& one) noexcept;
   // The same for an operation whose turn will not come: it ends with -ECANCELED.
   virtual void give_up(operation& one) noexcept;
@@ -82,8 +82,8 @@ class reactor : public sched::poller, public std::enable_shared_from_this<reacto
   // The number of slots in use.
   std::size_t open_slots() const noexcept;
 
-  // Runs one round of what workers do otherwise. For the end of the runtime, on a thread that waits
-  // for operations to complete.
+  // Runs one round of the workers' usual polling. For the end of the runtime, on a thread that
+  // waits for operations to complete.
   void drive() noexcept;
 
   // Read by each operation; the door, which each look writes, is in a line before.

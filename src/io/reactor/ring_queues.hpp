@@ -98,7 +98,7 @@ class ring_queues {
   }
 
   // Calls take(mark, result, flags) for the completions that are there now, at most `most`, so that
-  // what they hold, above all buffers, is used before more is taken. The next look finds the
+  // their contents, above all buffers, are used before more is taken. The next look finds the
   // others.
   template <class Take>
   void take_some(unsigned most, Take take) noexcept {
@@ -152,7 +152,7 @@ class ring_queues {
   }
 
   // Submits until the system has taken all entries. The system may take only a part, or lack memory
-  // at the moment, or first want completions to be taken away. For that other threads need the
+  // at the moment, or first need completions to be taken away. For that other threads need the
   // mutex.
   void give(std::unique_lock<std::mutex>& lock) noexcept {
     while (const unsigned count = publish()) {

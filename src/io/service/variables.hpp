@@ -15,10 +15,9 @@ inline constexpr int first_socket = 3;
 // More are malformed: no process has so many descriptors.
 inline constexpr int sockets_most = 65'536;
 
-// What a predecessor has said beside systemd's variables, in TROUPE_PREDECESSOR: its process
-// number,
-// the number of the descriptor on which it waits until this process is ready, and for each socket
-// whether its file is removed at the end: "4711 5 01".
+// The data that a predecessor passes beside systemd's variables, in TROUPE_PREDECESSOR: its process
+// number, the number of the descriptor on which it waits until this process is ready, and for each
+// socket whether its file is removed at the end: "4711 5 01".
 struct predecessor {
   pid_t id = 0;
   int ready_fd = -1;
@@ -42,7 +41,7 @@ struct passed {
   std::optional<predecessor> from;
 };
 
-// What is passed to the process `own`, whose parent is `parent`. Empty if the variables are not
+// The sockets passed to the process `own`, whose parent is `parent`. Empty if the variables are not
 // set, or are meant for another process. Throws option_error if they are malformed. Pure.
 std::optional<passed> read_variables(const variables& variables, pid_t own, pid_t parent);
 

@@ -52,7 +52,7 @@ struct simulated_end {
   };
   std::deque<packet> packets;  // datagrams that came
   std::size_t packets_under_way = 0;
-  std::int64_t last_due_ns = 0;  // when the last of what is on its way here arrives
+  std::int64_t last_due_ns = 0;  // when the last packet on its way here arrives
   int error = 0;
   enum class peer_state : std::uint8_t { sends, finished, gone } peer_is = peer_state::sends;
   enum class close_by : std::uint8_t { end, reset } closes_by = close_by::end;
@@ -126,7 +126,7 @@ inline int give_name(const endpoint& from, sockaddr* to, socklen_t* bytes) noexc
 
 inline endpoint with_port(endpoint address, std::uint16_t port) {
   const bool v6 = address.is_v6();
-  // The port of a sockaddr_in lies at the same position as that of a sockaddr_in6.
+  // The port of a sockaddr_in lies at the same position as the port of a sockaddr_in6.
   reinterpret_cast<sockaddr_in*>(address.data())->sin_port = htons(port);
   static_cast<void>(v6);
   return address;

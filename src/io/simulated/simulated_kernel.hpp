@@ -1,12 +1,12 @@
-// simulated_kernel: a network within the process, for the simulated policy. What is sent arrives
+// simulated_kernel: a network within the process, for the simulated policy. Sent bytes arrive
 // later, by virtual time and the choices of the seed: in parts, each at its own time, and in any
 // order between connections.
 //
 // Only sockets are simulated. All other descriptors (pipes, eventfds, files) are real, and real
 // calls are made. For calls on files the seed chooses which have to wait for a disk, are
-// interrupted, or transfer only a part. So a program that leaves its files as it found them is
-// repeated exactly.
-// Threads: those of the simulation. Other threads may only close and ring.
+// interrupted, or transfer only a part. A program that leaves its files as it found them is
+// therefore repeated exactly.
+// Threads: the simulation's. Other threads may only close and ring.
 #pragma once
 
 #include <deque>
@@ -70,7 +70,7 @@ class simulated_kernel final : public kernel {
  private:
   using end = simulated_end;
   using end_ptr = std::shared_ptr<end>;
-  // What can be on its way to an end.
+  // The events that can be on their way to an end.
   enum class news : std::uint8_t {
     bytes,
     connection,

@@ -1,4 +1,4 @@
-// What all kinds of sockets need when they are created.
+// The functions that the creation of every type of socket needs.
 #pragma once
 
 #include <cerrno>
@@ -12,7 +12,7 @@
 
 namespace troupe::io {
 
-// The system calls of the runtime whose handler this thread runs; elsewhere those of the system.
+// The system calls of the runtime whose handler this thread runs; elsewhere the system's own.
 inline kernel& current_kernel() {
   const reactor* reactor = reactor::current();
   return reactor == nullptr ? system_kernel() : reactor->calls;

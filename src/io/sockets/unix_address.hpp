@@ -1,4 +1,4 @@
-// unix_address: a path in the form that the system takes, and sockets that are bound to one.
+// unix_address: a path in the form that the system takes, and sockets that are bound to a path.
 #pragma once
 
 #include <sys/un.h>

@@ -17,12 +17,12 @@ struct thread_fork_tree : fork_tree {
   // The calling thread is the one that waits. Throws std::bad_alloc at a thread's first call.
   thread_fork_tree(fork_join& top, job_pool* of, unsigned takes_part);
   static void tell(fork_tree& base) noexcept;
-  // order: acquire  sees what the parts did; pairs with tell
+  // order: acquire  sees the results of the parts; pairs with tell
   bool done() const noexcept { return woken.load(std::memory_order_acquire); }
   std::atomic<bool> woken{false};
 };
 
-// Marks a position in the thread's deques: what was there before lies below it, what the thread
+// Marks a position in the thread's deques: earlier entries lie below it, entries that the thread
 // pushes later above it.
 class deque_mark {
  public:
@@ -38,8 +38,8 @@ class deque_mark {
   const std::int64_t forks_, loops_;
 };
 
-// Takes part in this tree, and in no other work, until the tree has ended. What lies below on this
-// stack may wait for the tree: so it must never have to wait for other work put on top of it.
+// Takes part in this tree, and in no other work, until the tree has ended. Frames below on this
+// stack may wait for the tree: it must therefore never have to wait for other work put on top.
 void help(thread_fork_tree& tree, fork_deques& deques, const deque_mark& under) noexcept;
 
 }  // namespace troupe::jobs

@@ -19,12 +19,12 @@ class job_refs {
   // most once, when the value may be destroyed.
   template <class Forget>
   bool drop_handle(const Forget& forget) noexcept {
-    // order: acquire  the last one sees what the others did (H1, H2); pairs with both
+    // order: acquire  the last holder sees the others' writes (H1, H2); pairs with both
     // compare_exchange and fetch_sub
     std::uint32_t seen = word_.load(std::memory_order_acquire);
     while (seen != handle) {
       if (seen == handle + kept) forget();
-      // order: acq_rel  what this holder did is seen by the holder that frees the job; acquire: as
+      // order: acq_rel  this holder's writes are seen by the holder that frees the job; acquire: as
       // above
       if (word_.compare_exchange_strong(seen, seen - handle, std::memory_order_acq_rel,
                                         std::memory_order_acquire))

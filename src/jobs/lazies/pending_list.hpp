@@ -35,7 +35,7 @@ struct pending_list {
     job.kept_by.store(nullptr, std::memory_order_relaxed);  // order: relaxed  as above
   }
   // Drops all jobs made after number `than`, without running them. The pool counts those that no
-  // thread can want any more.
+  // thread can need any more.
   void drop(std::uint64_t than, job_pool* pool) noexcept {
     while (job* const newest = jobs.last()) {
       job& job = *newest;
@@ -53,7 +53,7 @@ struct pending_list {
     if (dropping) return;
     dropping = true;
     while (job* const next = orphans.pop_front()) {
-      // asked each time: what is destroyed may be a runtime
+      // asked each time: the destroyed object may be a runtime
       count_unrun(*next, job_pool::current());
       next->drop_kept();
     }

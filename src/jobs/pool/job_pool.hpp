@@ -5,7 +5,7 @@
 // and parts of forks, first its own thread's newest, then other threads' oldest, until there are
 // none or its turn is over. There are at most as many runners as workers. A thread that submits
 // calls one more runner, if there may be one more, after a light fence; a runner that ends looks
-// for jobs after a heavy fence: so no job is left without a runner.
+// for jobs after a heavy fence: no job is therefore left without a runner.
 #pragma once
 
 #include <atomic>
@@ -49,7 +49,7 @@ class wait_count {
 struct job_pool_options {
   // jobs in one thread's queue; a job beyond that stays with its maker
   std::size_t queued_max = 10'000;
-  bool serial = false;             // every job runs in the thread that wants it
+  bool serial = false;             // every job runs in the thread that needs its result
   std::size_t resource_bytes = 0;  // the limit of resources; 0: none
   // false: no thread takes from the queue of a thread that is at work on it
   bool steals = true;
@@ -64,8 +64,8 @@ class job_pool {
   // After its workers have ended. Drops jobs that no thread has taken.
   ~job_pool();
 
-  // The pool for the calling thread's jobs: that of its handler, task or job; else that of the
-  // youngest living runtime which the thread made. Null when there is none.
+  // The pool for the calling thread's jobs: the pool of its handler, task or job; outside of these,
+  // the pool of the youngest living runtime which the thread made. Null when there is none.
   static job_pool* current() noexcept;
 
   // While this lives the calling thread belongs to the pool `of`.
@@ -108,7 +108,7 @@ class job_pool {
 
   // For a caller that waits for the job `with`, which another thread runs: runs one job that the
   // other thread has queued meanwhile. False when there is none; then `wants_work`, if not null, is
-  // notified when there is one.
+  // notified when a job is queued.
   bool help(const job& with, waiting_thread* wants_work) noexcept;
 
   // For forks (fork_frame.cpp). Work was pushed: one more runner comes, if there may be one more.
@@ -142,7 +142,7 @@ class job_pool {
   memory_account& memory() noexcept { return *memory_; }
   // Reports an exception of a lazy that no get() can throw.
   void report(std::exception_ptr what) noexcept;
-  // Drops a submitted job; threads that wait for it, or want it later, find it cancelled.
+  // Drops a submitted job; threads that wait for it, or need it later, find it cancelled.
   void drop(job& unwanted) noexcept;
   const std::shared_ptr<wait_count>& waits() const noexcept { return waits_; }
   void count_run() noexcept { tasks::count(runtime_, tasks::counted::lazies); }
@@ -223,7 +223,7 @@ class job_pool {
   std::vector<std::unique_ptr<job_queue>> queues_;
   // The head of the list of all queues, for searches without the mutex. No queue leaves it.
   std::atomic<job_queue*> newest_queue_{nullptr};
-  // those of `queues_` that were made for the workers, so that a runner needs no memory
+  // the queues in `queues_` that were made for the workers, so that a runner needs no memory
   std::vector<job_queue*> for_runners_;
   late_offer late_{*this};
 };

@@ -125,9 +125,9 @@ class job_queue {
   // The pool's queues, the newest first: written before the queue is published, and never again.
   job_queue* older = nullptr;
   job_queue* last_victim = nullptr;  // owner: the queue at which its last search ended
-  // what was pushed since the owner's outermost job began has this index or a later one
+  // jobs pushed since the owner's outermost job began have this index or a later one
   std::atomic<std::uint64_t> runs_from{0};
-  // A thread that waits for what the owner runs, and would help if something were queued; a hint.
+  // A thread that waits for the owner's job, and would help if something were queued; a hint.
   std::atomic<waiting_thread*> wants_work{nullptr};
   std::atomic<bool> busy{false};   // the owner is at work here; the owner writes it
   std::int64_t offered_at_ns = 0;  // owner: when it last asked other threads to take part

@@ -1,5 +1,5 @@
 // lazy_counts: how many lazies of each class, which is the type of their function, a runtime has
-// computed, while it is observed. Counts are exact. Times are those of samples.
+// computed, while it is observed. Counts are exact; times come from samples.
 #pragma once
 
 #include <atomic>
@@ -18,7 +18,7 @@ struct lazy_count {
   explicit lazy_count(const char* of) noexcept : name(of) {}
   const char* const name;
   observe::counter computed;
-  observe::counter stolen;        // those of them that came from the queue of another thread
+  observe::counter stolen;        // computed lazies that came from the queue of another thread
   observe::sample_stride stride;  // of those that are timed
   observe::counter samples, busy_ticks;
   observe::histogram took;  // ticks, with those of the lazies that it computes in turn

@@ -2,7 +2,7 @@
 // these are freed.
 //
 // While memory is short a runner sets a job that needs memory aside. The job is taken up again when
-// enough was freed, or at any time by a thread that wants it. No thread waits for memory: a job
+// enough was freed, or at any time by a thread that needs it. No thread waits for memory: a job
 // that is set aside costs parallelism only.
 // Invariants
 //   A1  a job that is set aside has a ref of the list's, and `kept_by` is the account.
@@ -31,7 +31,7 @@ class memory_account {
   // order: relaxed  the caller has a ref
   void add_ref() noexcept { refs_.fetch_add(1, std::memory_order_relaxed); }
   void drop_ref() noexcept {
-    // order: acq_rel  the holder of the last ref sees what the others did
+    // order: acq_rel  the holder of the last ref sees the others' writes
     if (refs_.fetch_sub(1, std::memory_order_acq_rel) == 1) delete this;
   }
 

@@ -48,7 +48,7 @@ class memory_gate {
   }
   // order: relaxed  a hint
   void took_up() noexcept { aside_.fetch_sub(1, std::memory_order_relaxed); }
-  // order: relaxed  a hint: the runner that has put one aside knows
+  // order: relaxed  a hint: the runner that has put one aside sees its own count
   std::size_t aside() const noexcept { return aside_.load(std::memory_order_relaxed); }
   bool some_aside() const noexcept { return aside() != 0; }
 

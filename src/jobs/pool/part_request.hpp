@@ -58,7 +58,7 @@ class part_request {
     return (word_.load(std::memory_order_relaxed) & asked) != 0;
   }
 
-  // Owner: answers the searcher, if one asks, with the oldest part of the deque if
+  // Owner: answers the searcher's request, if there is one, with the oldest part of the deque if
   // `wants(part, tree)`.
   template <class Deque, class Wants>
   void answer(Deque& deque, const Wants& wants) noexcept {

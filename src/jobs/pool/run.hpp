@@ -9,7 +9,7 @@ namespace troupe::jobs {
 bool claim(job& job) noexcept;
 // The caller has claimed the job, and has a ref. Reports an exception that no handle can give.
 void run(job& job) noexcept;
-// In place of run(): threads that wait for the job, or want it later, find it cancelled.
+// In place of run(): threads that wait for the job, or need it later, find it cancelled.
 void cancel(job& job) noexcept;
 
 // False in a handler, which must not hold its thread.

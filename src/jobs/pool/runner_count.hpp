@@ -3,7 +3,7 @@
 //
 // A thread that queues a job asks wants_one() afterwards; a runner that has found nothing calls
 // end() and looks once more. As long as a called runner has not arrived, no other is called: that
-// one will see what is queued, and calls the next ones.
+// one will see the queued jobs, and calls the next ones.
 // Invariants
 //   R1  when a job is queued while a runner ends, at least one of the two sides sees the other.
 //   R2  when a job is queued while a runner arrives, at least one of the two sides sees the other.
@@ -27,7 +27,7 @@ class runner_count {
     return runners(word_.load(std::memory_order_relaxed)) < most_;
   }
 
-  // The same, and no runner is on its way that will see what was pushed.
+  // The same, and no runner is on its way that will see the pushed job.
   bool wants_one() noexcept {
     if (!may_call()) return false;
     // order: relaxed  looked at again after a fence
@@ -39,7 +39,7 @@ class runner_count {
 
   // One more runner is called. False when there are enough.
   bool begin() noexcept {
-    // order: relaxed  a count; what a runner finds the queues publish
+    // order: relaxed  a count; the queues publish the jobs that a runner finds
     std::uint64_t seen = word_.load(std::memory_order_relaxed);
     do {
       if (runners(seen) >= most_) return false;
@@ -78,7 +78,7 @@ class runner_count {
   }
 
  private:
-  // The low half counts the runners, the high half those of them that have not arrived.
+  // The low half counts the runners, the high half the runners that have not arrived.
   static constexpr std::uint64_t one_runner = 1, one_coming = std::uint64_t{1} << 32;
   static constexpr std::uint32_t runners(std::uint64_t word) noexcept {
     return static_cast<std::uint32_t>(word);

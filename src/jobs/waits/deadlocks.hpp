@@ -1,8 +1,8 @@
 // deadlocks: whether a thread that is about to wait for a job or a fork would wait for itself.
 //
 // The caller holds the mutex under which threads begin and end to wait, and passes the
-// waiting threads. None of them can leave meanwhile: so what it waits for exists, and its stack
-// does not change.
+// waiting threads. None of them can leave meanwhile: the job or fork that a thread waits for
+// therefore exists, and its stack does not change.
 #pragma once
 
 #include <string>
@@ -15,8 +15,8 @@ namespace troupe::jobs {
 // thread, from which `reached_from` leads back to `self`; or null.
 waiting_thread* find_cycle(waiting_thread& self, const waiting_thread_list& waiting) noexcept;
 
-// Names the cycle that ends with `last`: which job wants which, beginning with what `first`, one
-// of its threads, waits for.
+// Names the cycle that ends with `last`: which job needs which, beginning with the job or fork for
+// which `first`, one of its threads, waits.
 std::string name_cycle(const waiting_thread& last, const waiting_thread& first);
 
 }  // namespace troupe::jobs

@@ -50,7 +50,7 @@ class job_word {
   void detach(Waiter& waiter) noexcept {
     auto seen = reinterpret_cast<std::uintptr_t>(&waiter);
     // order: acquire  sees the waiters that came since, in order to find the one before this; keeps
-    // what the others have published (W2)
+    // the others' published writes (W2)
     if (word_.compare_exchange_strong(
             seen, reinterpret_cast<std::uintptr_t>(static_cast<Waiter*>(waiter.next)),
             std::memory_order_acquire)) {
@@ -66,7 +66,7 @@ class job_word {
   // it.
   Waiter* finish() noexcept {
     // order: acq_rel  publishes the result (W1); sees the waiters whole, older ones too: each
-    // compare-and-swap in between keeps what earlier ones published
+    // compare-and-swap in between keeps the writes published earlier
     return reinterpret_cast<Waiter*>(word_.exchange(done, std::memory_order_acq_rel));
   }
 

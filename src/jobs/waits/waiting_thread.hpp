@@ -1,4 +1,4 @@
-// waiting_thread: a thread that waits for a job or a fork, and what lies on its stack.
+// waiting_thread: a thread that waits for a job or a fork, and the frames on its stack.
 #pragma once
 
 #include <atomic>
@@ -48,7 +48,7 @@ TROUPE_INLINE frame::~frame() { this_stack.top = below; }
 // job has just ended.
 struct waiting_thread {
   base::parker parker;
-  // what the thread waits for waits for it; `chain` names the cycle
+  // its job or fork waits for the thread itself; `chain` names the cycle
   std::atomic<bool> refused{false};
 
   // Guarded by the mutex.

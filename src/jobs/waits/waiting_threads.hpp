@@ -1,10 +1,10 @@
 // waiting_threads: the threads that wait for jobs and forks, and which of them waits for which.
 //
-// Everything on a thread's stack needs what lies above it, and all of it needs what the thread
-// waits for. One thread runs a job; a tree of forks needs each thread that has one of its fork
-// frames on its stack. So a path from a wait over threads to their waits is exact, and a path that
-// comes back is a deadlock. The last thread of a cycle that begins to wait searches for it, under
-// one mutex.
+// Every frame on a thread's stack needs the frames above it, and all of them need the job or fork
+// for which the thread waits. One thread runs a job; a tree of forks needs each thread that has one
+// of its fork frames on its stack. A path from a wait over threads to their waits is therefore
+// exact, and a path that comes back is a deadlock. The last thread of a cycle that begins to wait
+// searches for it, under one mutex.
 #pragma once
 
 #include <atomic>
@@ -28,7 +28,7 @@ inline waiting_thread& this_thread() {
   return this_stack.thread != nullptr ? *this_stack.thread : make_this_thread();
 }
 
-// While this lives the calling thread is listed as waiting for what other threads do.
+// While this lives the calling thread is listed as waiting for other threads.
 class waits_for {
  public:
   // For a thread that sleeps until the job is done. Throws deadlock when it would wait for itself.
@@ -47,7 +47,7 @@ class waits_for {
   waiting_thread& self_;
 };
 
-// Wakes each thread that sleeps until a tree of this pool has ended and wants to take part, so that
+// Wakes each thread of this pool that sleeps until a tree has ended and has asked for work, so that
 // it looks for a part.
 void wake_those_that_want_work(const job_pool& of) noexcept;
 

@@ -1,12 +1,12 @@
 // client: the state that the handles of one connection to NATS share, and the tasks that keep it
 // connected.
 //
-// Threads: any; `mutex_` guards what is behind it. Of the tasks, one connects and reads (run), and
-// for each connection one writes and one keeps it alive.
+// Threads: any; `mutex_` guards the members behind it. Of the tasks, one connects and reads (run),
+// and for each connection one writes and one keeps it alive.
 // Invariants
 //   C1  a call that has not ended is in `waiting_`, `sent_` or `drains_` under its number, in one
-//       of them; the thread that removes it resolves its promise, outside of the mutex. So it ends
-//       once.
+//       of them; the thread that removes it resolves its promise, outside of the mutex. A call
+//       therefore ends once.
 //   C2  calls in `waiting_` go first: nothing else is published while it is not empty.
 //   C3  after `closed_` was set no call is added, and those that waited were taken out.
 //   C4  a subscription's channel is closed after `ended` was written; only the reader sends to it.
@@ -61,7 +61,7 @@ struct answer {
   message got;
 };
 
-// What a message counts for the bytes that may wait.
+// The bytes of a message that count towards the limit of waiting bytes.
 inline std::size_t bytes_of(const message& content) noexcept {
   const std::size_t header = content.head.size() == 0 ? 0 : content.head.block_bytes();
   return content.subject.size() + content.reply.size() + content.payload.size() + header;
@@ -100,7 +100,7 @@ struct subscription_state : std::enable_shared_from_this<subscription_state> {
   std::uint64_t sid = 0;
   outcome ended;        // written before `arrived` is closed
   bool at_end = false;  // guarded by the client: `ended` is written
-  bool gone = false;    // guarded by the client: nobody will read any more
+  bool gone = false;    // guarded by the client: it has no reader any more
   const bool ends_when_largest;
   const std::weak_ptr<client> owner;
   std::shared_ptr<subscription_state> next_to_end;  // guarded by the book

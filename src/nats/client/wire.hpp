@@ -31,7 +31,7 @@ struct wire {
 
   const server address;
   parser reads;
-  std::string rest;  // came with what has taken us
+  std::string rest;  // the bytes that came with the server's acceptance
   server_info about;
   std::stop_source ends;
   std::string reason;  // why it has ended; guarded by the client
@@ -40,7 +40,7 @@ struct wire {
 };
 using wire_ptr = std::shared_ptr<wire>;
 
-// What connections are made of; not changed.
+// The options of all connections; not changed.
 struct wire_options {
   options chosen;
   std::optional<tls_context> trust;  // made when it is first needed

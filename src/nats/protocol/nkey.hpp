@@ -47,7 +47,7 @@ std::optional<std::string> from_base32(std::string_view text);
 std::string base64url(std::string_view bytes);
 std::uint16_t crc16(std::string_view bytes) noexcept;  // XMODEM
 
-// What a file of credentials has: what is missing is empty.
+// The contents of a credentials file; missing parts are empty.
 struct credentials {
   std::string jwt, seed;
   static credentials parse(std::string_view text);

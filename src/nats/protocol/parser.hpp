@@ -1,6 +1,6 @@
 // parser: the bytes of a NATS server as events. It uses neither a socket nor a clock.
 //
-// Limits: a line has at most 4 KiB, that of INFO 64 KiB; a header and a payload as the options say.
+// Limits: a line has at most 4 KiB, an INFO line 64 KiB; a header and a payload as the options say.
 // Memory grows with the bytes that come, never with a length that was announced.
 #pragma once
 
@@ -27,7 +27,7 @@ class parser {
     event what;
     std::size_t consumed;
   };
-  // What comes with `message`. The strings may be moved out.
+  // The data that comes with `message`. The strings may be moved out.
   struct arrived {
     std::uint64_t sid = 0;
     std::string subject, reply;
@@ -42,7 +42,7 @@ class parser {
   step next(std::string_view bytes);
 
   arrived& message() noexcept { return message_; }
-  // The JSON of `info`, the words of `refused`, and what is wrong for `broken`.
+  // The JSON of `info`, the words of `refused`, and the defect for `broken`.
   const std::string& text() const noexcept { return text_; }
 
  private:

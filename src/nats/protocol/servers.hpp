@@ -26,10 +26,10 @@ class server_list {
  public:
   explicit server_list(std::vector<server> given) : all_(std::move(given)) {}
 
-  // All of them, in random order; that of the last connection comes last.
+  // All of them, in random order; the server of the last connection comes last.
   std::vector<server> next_round() const;
   void connected_to(const server& current) { last_ = current.authority(); }
-  // Adds those that a server has told of ("host:port"); what is no address is left out.
+  // Adds the servers that a server has listed ("host:port"); text that is no address is left out.
   void add(const std::vector<std::string>& told);
   std::size_t size() const noexcept { return all_.size(); }
 

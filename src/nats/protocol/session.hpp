@@ -1,5 +1,5 @@
-// session: what one client and its servers have agreed on: subscriptions, requests, pings, and the
-// bytes that are to be sent. Knows no socket and no time; survives the end of connections.
+// session: the state that one client and its servers have agreed on: subscriptions, requests,
+// pings, and the bytes that are to be sent. Uses no socket and no time; outlives connections.
 //
 // Invariants
 //   N1  `out` begins with a command and has whole commands only, since it is taken as a whole.
@@ -25,13 +25,13 @@
 
 namespace troupe::nats {
 
-// What a part of the input means for the client.
+// The meaning of a part of the input for the client.
 struct happened {
   enum class kind : std::uint8_t {
     nothing,
     message,      // `number` is the subscription; `last`: it has ended with it
     answer,       // `number` is the request
-    pong,         // `number` is that of ping()
+    pong,         // `number` was passed to ping()
     info,         // the server has told of itself anew
     refused,      // the server says `text`
     denied_read,  // it refuses these subscriptions (`numbers`), which are forgotten
@@ -49,8 +49,7 @@ struct happened {
 class session {
  public:
   // `inbox`: the part of our reply subjects that no one else has, behind `prefix`. Each subject has
-  // a
-  // token of `secrets` of its own: whoever has seen one, or knows how they are numbered, can answer
+  // a token of `secrets` of its own: a reader of one subject, or of the numbering, can answer
   // no other request. Without `secrets` they have numbers alone. Before the first request.
   // Lifetime: `secrets` lives as long as the session.
   void name_inbox(std::string_view inbox, std::string_view prefix = "_INBOX",
@@ -62,17 +61,17 @@ class session {
   // The number under which messages come. `ends_after`: 0 or the number of messages.
   std::uint64_t subscribe(std::string_view subject, std::string_view queue,
                           std::uint64_t ends_after);
-  // Forgets it: what still comes is dropped.
+  // Forgets it: messages that still come are dropped.
   void unsubscribe(std::uint64_t sid);
-  // The server sends nothing new; what still comes is taken, until unsubscribe().
+  // The server sends nothing new; messages that still come are taken, until unsubscribe().
   void stop_delivery(std::uint64_t sid);
 
   // Their words were checked before. `head` may be null.
   void publish(std::string_view subject, std::string_view reply, const headers* head,
                std::string_view payload);
-  // What is published to one subject by this call, and was not taken yet, becomes one message of
-  // `lead` and all pieces, with at most `bytes_max` bytes. It keeps its place among messages to the
-  // same subject. would_join() says whether the call would add to one that waits.
+  // The pieces that this call publishes to one subject, and that were not taken yet, become one
+  // message of `lead` and all pieces, with at most `bytes_max` bytes. It keeps its place among
+  // messages to the same subject. would_join() says whether the call would add to one that waits.
   void publish_joined(std::string_view subject, std::string_view lead,
                       std::initializer_list<std::string_view> pieces, std::size_t bytes_max);
   bool would_join(std::string_view subject, std::size_t bytes, std::size_t bytes_max) noexcept;
@@ -85,9 +84,9 @@ class session {
   void ping(std::uint64_t number);
   std::size_t unanswered() const noexcept;
 
-  // A connection is there: subscribes again, and then sends what waits.
+  // A connection is there: subscribes again, and then sends the waiting bytes.
   void begin(server_info about);
-  // What was lost with a connection.
+  // The calls that were lost with a connection.
   struct losses {
     std::vector<std::uint64_t> requests, pings;
   };

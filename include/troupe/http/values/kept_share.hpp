@@ -48,7 +48,7 @@ class kept_share {
   std::shared_ptr<kept_of_body> all_;
   static constexpr std::size_t untold_bytes = 4 * 1024;
   std::size_t bytes_ = 0, files_ = 0;
-  std::size_t told_ = 0;  // the bytes when the account was told last
+  std::size_t told_ = 0;  // the bytes that were last reported to the account
 };
 
 }  // namespace values
