@@ -11,7 +11,7 @@
 // together with older memory, the oldest keep of a level has the newest keep of the level below as
 // its base.
 //
-// Threads: that of the context, except for the count. The thread that frees a keep is its only
+// Threads: the context's thread, except for the count. The thread that frees a keep is its only
 // user.
 #pragma once
 
@@ -47,14 +47,14 @@ struct mark {
   finalizer* finalizers;
 };
 
-// What the parts of this layer do with a context's private members (context.cpp).
+// The access of this layer's parts to a context's private members (context.cpp).
 struct access {
-  // Returns the keep for everything that the context has now. since_snapshot: only for what is
-  // newer than the newest snapshot; otherwise the keep also holds everything older.
+  // Returns the keep for everything that the context has now. since_snapshot: only for memory that
+  // is newer than the newest snapshot; otherwise the keep also holds everything older.
   static keep& keep_now(context& context, bool since_snapshot);
-  // Gives all keeps of a level those of the level below as their base.
+  // Gives all keeps of a level the keeps of the level below as their base.
   static void chain(keep& newest_of_level, keep* below) noexcept;
-  // Discards what is newer than `since`, which is what was allocated since the newest snapshot.
+  // Discards everything newer than `since`: the allocations since the newest snapshot.
   static void roll_back(context& context, const mark& since) noexcept;
   static void roll_back_newest(context& context) noexcept;  // and forgets the snapshot
   // Returns false when no object is held that was persisted since the newest snapshot.

@@ -1,4 +1,4 @@
-// What a host's name says by itself, without a query.
+// The address or error that follows from a host's name by itself, without a query.
 #pragma once
 
 #include <cstdint>

@@ -12,8 +12,8 @@
 
 namespace troupe::durable {
 
-// A text of PostgreSQL in UTF8 has neither zero bytes nor what is no UTF-8. Such a byte is written
-// as \xHH, and a backslash as two; all other texts stay as they are.
+// A text of PostgreSQL in UTF8 has neither zero bytes nor bytes that are no UTF-8. Such a byte is
+// written as \xHH, and a backslash as two; all other texts stay as they are.
 std::string stored_text(std::string_view any);
 std::string text_of_stored(std::string_view stored);
 // Where the stored texts of all keys with this prefix begin, in the order of their bytes: one

@@ -17,7 +17,7 @@ class batch_writer {
       : transaction_(transaction), in_cluster_(in_cluster) {}
 
   // The statements, in the order in which they are to be sent; `all` is not needed any more. In a
-  // cluster somebody else writes the number of the batch.
+  // cluster another statement writes the number of the batch.
   std::vector<task<>> statements_of(const batch& all);
 
  private:

@@ -1,4 +1,4 @@
-// in_postgres: the storage of a store in a PostgreSQL database, and what that of a node shares.
+// in_postgres: the storage of a store in PostgreSQL, and the code that it shares with a node's.
 #pragma once
 
 #include <cstddef>
@@ -33,8 +33,8 @@ task<T> reading(task<T> call) {
   }
 }
 
-// Makes the tables when they are not there, as those of a store without a cluster. Until the
-// transaction ends nobody else makes, upgrades or opens them.
+// Makes the tables when they are not there, as the tables of a store without a cluster. Until the
+// transaction ends no other process makes, upgrades or opens them.
 task<> make_tables(postgres::transaction& within);
 task<std::int64_t> read_meta(postgres::transaction& within, const char* name);
 task<std::vector<class_shape>> read_classes(postgres::transaction& within);

@@ -1,4 +1,4 @@
-// tables: those of SQLite's storage, with the types of PostgreSQL.
+// tables: the tables of SQLite's storage, with the types of PostgreSQL.
 #pragma once
 
 #include <cstdint>
@@ -6,7 +6,7 @@
 namespace troupe::durable {
 
 inline constexpr std::int64_t tables_version = 1;
-// Those of a cluster: a store without one must not open them.
+// The version of a cluster's tables: a store without one must not open them.
 inline constexpr std::int64_t cluster_tables_version = 2;
 
 // Texts are compared by their bytes: it is faster, and an index does not depend on the locales of
@@ -51,8 +51,8 @@ CREATE TABLE durable_calls (id bytea PRIMARY KEY, method text NOT NULL, argument
 CREATE INDEX durable_calls_at ON durable_calls (at);
 )";
 
-// Changes the tables to those of a cluster. Answers are kept while a message of their id is in the
-// inbox, so each id is looked for there. Rows of nodes are written all the time, in place: their
+// Changes the tables to a cluster's tables. Answers are kept while a message of their id is in the
+// inbox, which is searched for each id. Rows of nodes are written all the time, in place: their
 // pages have room for it.
 inline constexpr const char* cluster_tables = R"(
 ALTER TABLE durable_inbox ADD COLUMN shard integer NOT NULL;

@@ -8,8 +8,8 @@
 namespace troupe::kit {
 
 // Texts of the operating system's random source, which is asked for several at once; in the
-// handlers and tasks of a simulated program those of its seed. Thread: under the lock of the
-// object.
+// handlers and tasks of a simulated program, texts that follow from its seed. Thread: under the
+// lock of the object.
 class secret_source {
  public:
   // 22 letters, digits, `-` and `_`: 132 random bits. Cost: about 50 ns. Throws std::system_error

@@ -3,8 +3,8 @@
 
 namespace troupe::log {
 
-// From now on one thread calls `write` in the handler of such a signal. What handled these signals
-// before does so afterwards. Call it once.
+// From now on one thread calls `write` in the handler of such a signal. The handlers that were
+// installed before run afterwards. Call it once.
 void catch_fatal_signals(void (*write)() noexcept) noexcept;
 
 }  // namespace troupe::log

@@ -4,13 +4,13 @@
 // callers fill one of them while the writing thread empties the other.
 // Invariants
 //   L1  `buffer_mutex_` guards which buffer is filled. The bytes below `used` are whole lines.
-//   L2  `output_mutex_` is held while lines are written and while the two buffers change places, so
+//   L2  `output_mutex_` is held while lines are written and while the two buffers change places:
 //       lines come out in the order in which they were added. A thread that needs both locks it
-//       first. The writing thread gives it up when another thread wants it (`waiters_`), even while
-//       the reader of the log reads nothing: what it has not written stays in the buffer, and comes
+//       first. The writing thread gives it up when another thread waits (`waiters_`), even while
+//       the reader of the log reads nothing: unwritten bytes stay in the buffer, and come
 //       first.
 //   L3  a fatal signal's handler takes no lock: it reads `used`, and the bytes below it.
-// Failures: base::side_channel, one for the file and one for what is written to it.
+// Failures: base::side_channel, one for the file and one for the lines written to it.
 // Rejected: a buffer for each thread (lines of several threads would come out of order, and the
 // handler would have to walk a list of them); waiting for room (a slow disk would stop the
 // program).
@@ -51,7 +51,7 @@ class writer {
   void flush() noexcept;
   counts count() const noexcept;
 
-  // In the handler of a fatal signal: writes what is buffered.
+  // In the handler of a fatal signal: writes the buffered lines.
   void write_in_signal() noexcept;
 
  private:
@@ -90,10 +90,10 @@ class writer {
   std::atomic<bool> reopens_{false}, ends_{false};
   crash_gate gate_;
   std::atomic<int> file_{2};
-  std::atomic<unsigned> waiters_{0};  // threads that want output_mutex_
+  std::atomic<unsigned> waiters_{0};  // threads that wait for output_mutex_
   sink sink_;                         // the five below: by output_mutex_
   std::int64_t end_ns_ = 0;           // when the last write is given up
-  std::int64_t patience_end_ns_ = 0;  // when this write is; 0: when another thread wants the mutex
+  std::int64_t patience_end_ns_ = 0;  // when this write is; 0: when another thread waits for it
   std::string path_;
   std::function<void(std::string_view)> callback_;
   thread_stage thread_stage_;  // by buffer_mutex_

@@ -1,4 +1,5 @@
-// writer_stages: what the log's writing thread, its callers and a fatal signal's handler agree on.
+// writer_stages: the stages shared by the log's writing thread, its callers and a fatal signal's
+// handler.
 //
 // Invariants
 //   G1  One thread at a time writes lines, and none begins to after a crash: the handler of the

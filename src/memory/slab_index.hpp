@@ -3,8 +3,8 @@
 // Plain data: the space's mutex guards it.
 // Invariants
 //   I1  the numbers ascend.
-//   I2  an entry without a slab was removed; at most half of the entries are, and one more. So to
-//       remove a slab costs the same with any number of them, over many removals.
+//   I2  an entry without a slab was removed; at most half of the entries are, and one more. To
+//       remove a slab therefore costs the same with any number of them, over many removals.
 #pragma once
 
 #include <algorithm>

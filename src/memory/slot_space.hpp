@@ -1,6 +1,6 @@
 // slot_space: slots for objects that must be found again: all actors of one runtime.
 //
-// Slots of one size lie together in slabs of 64 KiB. The head of a slab names its owner, so
+// Slots of one size lie together in slabs of 64 KiB. The head of a slab names its owner:
 // owner_of(pointer) is one mask and one load. An object that is too large for a slab has a block of
 // its own, which begins like a slab. for_each visits every slot in use; with it a runtime finds the
 // actors that only refer to each other.

@@ -1,8 +1,8 @@
 // stable_pool: blocks of one size that are never used for anything else and never given back to the
 // system.
 //
-// A thread may read such a block after it was freed, and finds what another owner of the same kind
-// wrote. This is for protocols that check again what they have read. While a block is free, its
+// A thread may read such a block after it was freed, and finds the data of another owner of that
+// type. This is for protocols that check the data again after reading. While a block is free, its
 // first word belongs to the pool. All other words keep their values, and are zero in a new block.
 #pragma once
 

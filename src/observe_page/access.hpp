@@ -43,7 +43,7 @@ class access {
 // Whether both are the same. Its duration depends on the length of `given` alone.
 bool is_same(std::string_view secret, std::string_view given) noexcept;
 
-// The token of the field Authorization: the password of `Basic`, or that of `Bearer`; nullopt:
+// The token of the field Authorization: the password of `Basic`, or the token of `Bearer`; nullopt:
 // none.
 std::optional<std::string> token_of(std::string_view authorization);
 

@@ -23,8 +23,8 @@ struct no_answer : std::runtime_error {
 using asker = std::function<std::string(const std::string& question)>;
 
 // Asks one question after the other, on a thread where it may block. An answer is kept for as long
-// as questions of many readers come soon one after the other, and for 20 times as long as it took:
-// so no number of readers keeps the program busy. Thread: any.
+// as questions of many readers come soon one after the other, and for 20 times as long as it took,
+// which bounds the work for any number of readers. Thread: any.
 class answer_cache : public std::enable_shared_from_this<answer_cache> {
  public:
   explicit answer_cache(asker asks) : ask_(std::move(asks)) {}

@@ -1,4 +1,4 @@
-// routes: the page and what it asks for, for a server of the program itself or of the tool
+// routes: the page and its requests, for a server of the program itself or of the tool
 // `troupe`.
 #pragma once
 
@@ -21,12 +21,12 @@ using guard = std::function<std::optional<http::response>(const http::request&)>
 // The program whose page it is.
 struct shown_program {
   std::shared_ptr<answer_cache> answers;
-  // The path of its socket, for what takes long. Throws no_answer if there is none.
+  // The path of its socket, for requests that take long. Throws no_answer if there is none.
   std::function<std::string()> socket;
 };
 
-// Adds the page at `folder`, which ends with '/', and below it what the page asks for; and metrics
-// at `metrics`.
+// Adds the page at `folder`, which ends with '/', and below it the paths that the page requests;
+// and metrics at `metrics`.
 void add_routes(http::router& routes, const std::string& folder, const std::string& metrics,
                 const shown_program& program, const guard& refuses);
 

@@ -1,4 +1,4 @@
-// trace: what a program does in the next seconds, for ui.perfetto.dev.
+// trace: a recording of the program's next seconds, for ui.perfetto.dev.
 #pragma once
 
 #include <functional>

@@ -28,8 +28,8 @@ struct signal_variables {
 // Sets `url` as the variables say. Returns the text of their error, or an empty one.
 std::string choose_url(const signal_variables& said, std::string& url);
 
-// Sets rate and parent_based as the two variables say; null if they are unset. Returns what is
-// wrong with them, or an empty text.
+// Sets rate and parent_based as the two variables say; null if they are unset. Returns the defect
+// of the variables, or an empty text.
 std::string read_sampler(const char* sampler, const char* argument, exporter_options& options);
 
 }  // namespace troupe::otlp

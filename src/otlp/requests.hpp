@@ -27,7 +27,7 @@ extern constinit base::side_channel logs_export;
 
 using request_fields = std::vector<std::pair<std::string, std::string>>;
 
-// A request without a body. Throws if url and fields are not those of a request.
+// A request without a body. Throws if url and fields do not form a valid request.
 http::client_request request_of(const std::string& url, const request_fields& fields);
 // Whether they are; if not, says why.
 bool may_be_asked(const std::string& url, const request_fields& fields, std::string& why);

@@ -1,9 +1,9 @@
-// main_lanes: which thread runs the main thread's part of each runtime, so that a thread which
-// waits for itself can be told.
+// main_lanes: which thread runs the main thread's part of each runtime, in order to detect a thread
+// which waits for itself.
 //
 // A result that needs run() carries the number of its runtime's lane. A thread waits for itself
 // when it blocks for such a result without a time limit, while no thread is in run() and it is the
-// thread that would call run(). It also does so if what it waits for waits in turn for such a
+// thread that would call run(). It also does so if the awaited result waits in turn for such a
 // result: the search for deadlocks finds that (docs/protocols/deadlocks.md).
 // A result that carries a number is resolved before the runtime gives that number back, except one
 // of a ref that has outlived its runtime: no thread waits long for that.
@@ -48,7 +48,7 @@ class main_lanes {
   static bool belongs_to(std::uint8_t lane, std::uint64_t thread) noexcept;
   // The same, and the thread is in run() at this instant.
   static bool is_run_by(std::uint8_t lane, std::uint64_t thread) noexcept;
-  // What stands for the lane in a search for deadlocks; null for lane 0.
+  // The address that represents the lane in a search for deadlocks; null for lane 0.
   static const void* known_by(std::uint8_t lane) noexcept;
   static void for_each_of(std::uint64_t thread, void* context,
                           void (*look)(void* context, const void* lane));

@@ -5,12 +5,12 @@
 //   1        resolved
 //   2        not resolved, and without a taker: there is none yet, or it has left
 //
-// Each side touches the result for the last time by resolve() or leave(), and one of the two is
-// told to free it.
+// Each side touches the result for the last time by resolve() or leave(), and the return value
+// tells one of the two to free it.
 // Invariants
 //   O1  the result is whole before the word says resolved, and a thread that sees that sees the
 //       result.
-//   O2  an observer that attached is told exactly once, unless detach() gave it back.
+//   O2  an observer that attached is notified exactly once, unless detach() gave it back.
 //   O3  an observer that attach() refused, or that detach() gave back, is never touched by the
 //       resolver.
 //   O4  the result is freed once, by the side that touches it last.
@@ -52,13 +52,13 @@ class one_shot {
   }
 
   struct resolved_for {
-    Observer* observer;  // must be told, if not null
+    Observer* observer;  // must be notified, if not null
     bool last;           // there is no taker: the caller must free the result (O4)
   };
   // The result is there.
   resolved_for resolve() noexcept {
-    // order: acq_rel  publishes the result (O1); sees the observer whole, and what a taker that has
-    // left did (O4)
+    // order: acq_rel  publishes the result (O1); sees the observer whole, and the writes of a taker
+    // that has left (O4)
     const std::uintptr_t seen = word_.exchange(done, std::memory_order_acq_rel);
     TROUPE_REQUIRE(seen != done, "O1");
     if (seen == untaken) return {nullptr, true};
@@ -70,7 +70,7 @@ class one_shot {
   bool leave() noexcept {
     if (resolved()) return true;
     std::uintptr_t seen = 0;
-    // order: release  what the taker did is seen by the side that frees the result (O4); acquire:
+    // order: release  the taker's writes are seen by the side that frees the result (O4); acquire:
     // as resolved()
     if (word_.compare_exchange_strong(seen, untaken, std::memory_order_release,
                                       std::memory_order_acquire))

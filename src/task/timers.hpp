@@ -40,8 +40,8 @@ class timers {
   // As cancel, but does not wait for the timer's function to return: for a timer that keeps itself
   // alive.
   bool take_back(timer& entry) noexcept;
-  // Runs `change` inside the lock if the timer is armed, and so has not begun to expire: what the
-  // timer wakes later sees what `change` did.
+  // Runs `change` inside the lock if the timer is armed, and so has not begun to expire: a call
+  // that the timer wakes later sees the effects of `change`.
   template <class Change>
   bool while_armed(const timer& entry, Change change) {
     const auto lock = turns_.enter(mutex_);
@@ -105,8 +105,8 @@ class timers {
     return late_ns_;
   }
 
-  // For a runtime without the thread: when the next timer may be due, if there is one; and expiring
-  // what is due now.
+  // For a runtime without the thread: when the next timer may be due, if any is armed; and expiring
+  // the timers that are due now.
   std::optional<std::int64_t> next_ns();
   void expire();
   // After shut_down: expires all armed timers, whatever their times.

@@ -92,8 +92,8 @@ class wheel {
 
   // A walk through all timers in pieces, between which the caller may unlock: one at a time. It
   // finds each timer that is in the wheel from its beginning to its end; one that moves in the
-  // wheel meanwhile may be found twice. Timers only move to slots before theirs: so it goes from
-  // the last slot to the first, and ends with those that are due.
+  // wheel meanwhile may be found twice. Timers only move to slots before theirs. The walk therefore
+  // goes from the last slot to the first, and ends with those that are due.
   void begin_walk() noexcept { enter_slot(due_slot - 1); }
   // Calls `look` for at most `most` timers. False when there are no more.
   template <class Look>
@@ -206,7 +206,7 @@ class wheel {
   const timer_list& list_of(unsigned slot) const noexcept {
     return slot == due_slot ? due_ : slots_[slot];
   }
-  // Goes on to the next slot that has timers; false when there is none.
+  // Moves to the next slot that has timers; false when there is none.
   bool leave_slot() noexcept {
     while (walk_next_ == nullptr && walk_slot_ != due_slot)
       enter_slot(walk_slot_ == 0 ? due_slot : walk_slot_ - 1);

@@ -1,4 +1,4 @@
-// certificate: what OpenSSL says of a certificate, as a value.
+// certificate: the contents of a certificate of OpenSSL, as a value.
 #pragma once
 
 #include <openssl/x509.h>

@@ -1,5 +1,5 @@
 // ciphertext: a block for the encrypted bytes on the wire. A block that is not needed is kept for
-// other connections, so an idle connection has none, and a busy one does not allocate.
+// other connections: an idle connection has none, and a busy one does not allocate.
 #pragma once
 
 #include <cstddef>
@@ -10,8 +10,8 @@
 
 namespace troupe::tls {
 
-// Space for the largest record (16,384 bytes and what encryption adds), and for a ticket or two in
-// front of it.
+// Space for the largest record (16,384 bytes and the overhead of encryption), and for a ticket or
+// two in front of it.
 inline constexpr std::size_t block_bytes = 17 * 1024;
 
 // Thread: one at a time.

@@ -50,7 +50,7 @@ class context_state {
   std::vector<identity> identities_;  // the first one is used when no other fits
   host_index hosts_;
   std::string protocols_;  // in the form of ALPN: each name behind its length
-  std::string trusted_;    // the certificates that sign those of peers, in PEM
+  std::string trusted_;    // the certificates that sign the peers' certificates, in PEM
   const std::shared_ptr<ticket_keys> keys_;
   const bool server_, verifies_, tickets_;
   const std::size_t handshake_bytes_;

@@ -49,7 +49,7 @@ class host_index {
  private:
   using positions = std::map<std::string, std::size_t, std::less<>>;
   positions exact_;      // in lower case
-  positions wildcards_;  // the same, what follows the star: ".example.org"
+  positions wildcards_;  // the same, the part behind the star: ".example.org"
 };
 
 // Reads PEM texts. Throws option_error, std::bad_alloc.

@@ -1,6 +1,6 @@
-// Owners for OpenSSL's objects, and access to its queue of errors. Each thread has its own queue.
-// So a caller empties it before each call and reads it right after the call, without a suspension
-// between.
+// Owners for OpenSSL's objects, and access to its queue of errors. Each thread has its own queue. A
+// caller therefore empties it before each call and reads it right after the call, without a
+// suspension between.
 #pragma once
 
 #include <openssl/bio.h>

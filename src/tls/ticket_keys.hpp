@@ -28,7 +28,7 @@ class ticket_keys {
   void set_period(std::chrono::nanoseconds period) noexcept;
   void rotate();
 
-  // What OpenSSL's callback asks for. Both return what that is to return: -1 is an error.
+  // The two answers to OpenSSL's callback, whose return value they return: -1 is an error.
   // encrypt: 1. decrypt: 0 for an unknown key, 1 for the newest key, 2 for an older one.
   int encrypt(unsigned char* name, unsigned char* iv, EVP_CIPHER_CTX* cipher, EVP_MAC_CTX* mac);
   int decrypt(const unsigned char* name, const unsigned char* iv, EVP_CIPHER_CTX* cipher,

@@ -7,10 +7,10 @@
 // Invariants
 //   T1  OpenSSL's object, `pending_`, `failure_` and the locks are touched only under `mutex_`. No
 //       coroutine suspends while it holds `mutex_`.
-//   T2  the holder of the reader lock fills the input while the input is empty. So OpenSSL finds
-//       nothing there in the meantime.
-//   T3  `flying_` belongs to the holder of the writer lock. Pending bytes go after it, so the order
-//       is that of OpenSSL.
+//   T2  the holder of the reader lock fills the input while the input is empty. OpenSSL therefore
+//       finds nothing there in the meantime.
+//   T3  `flying_` belongs to the holder of the writer lock. Pending bytes go after it, which keeps
+//       the order of OpenSSL.
 //   T4  A connection is established once, and a server gives its ticket once, with the first write.
 //   T5  The reader lock has one holder, and only a holder releases it.
 //
@@ -119,8 +119,8 @@ class connection {
   step shake();
   // behind: the number of bytes that were put back and belong to an earlier reader (read_ahead).
   step read(std::span<std::byte> buffer, std::size_t behind, std::size_t& bytes);
-  // What a reader has taken and did not give to its caller: the next one gets it, behind the first
-  // `behind` bytes. Thread: the one that reads.
+  // The bytes that a reader has taken and not given to its caller: the next one gets them, behind
+  // the first `behind` bytes. Thread: the one that reads.
   void put_back(std::span<const std::byte> taken, std::size_t behind);
   // Takes so many of these bytes out, from the first on.
   void drop_put_back(std::size_t bytes) noexcept;
@@ -170,10 +170,10 @@ class connection {
   bool has_input() noexcept;
   // No operation will be under way for a while: gives memory back.
   void rest() noexcept;
-  // Throws the failure, if there was one. Throws usage_error before the handshake is done.
+  // Throws the failure, if the connection has failed. Throws usage_error before the handshake.
   void check_usable();
   void keep_session(session_ptr one) noexcept;
-  // For a server: it also speaks this protocol, and prefers it to those of the options, if these
+  // For a server: it also speaks this protocol, and prefers it to the options' protocols, if these
   // name `beside`. Call it before the handshake.
   void also_speaks(std::string protocol, std::string beside) {
     also_ = std::move(protocol);
@@ -254,7 +254,7 @@ class connection {
   std::unique_ptr<small_block> small_;  // null while the connection rests
   ciphertext large_;
   ciphertext pending_, flying_;
-  std::vector<std::byte> put_back_;  // before what OpenSSL has
+  std::vector<std::byte> put_back_;  // before the bytes that OpenSSL has
 };
 
 [[noreturn]] void refuse_lock(lock_kind which);

@@ -20,8 +20,8 @@ namespace troupe::contexts {
 struct block {
   block* older;
   block* newer;
-  // The end of what its context may give out. Smaller than the size when a persisted object has the
-  // rest.
+  // The end of the part that its context may give out. Smaller than the size when a persisted
+  // object has the rest.
   std::byte* end;
   std::size_t bytes;
   std::size_t total;  // bytes of this block and of all older ones of the context

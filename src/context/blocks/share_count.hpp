@@ -3,10 +3,10 @@
 //
 // Threads: any that has a share.
 // Invariants
-//   E1  the memory is freed once, when no share is left, and the thread that frees it sees what all
-//       others did.
-//   E2  the context uses the memory again only when it has the only share, and it sees what the
-//       others did.
+//   E1  the memory is freed once, when no share is left, and the thread that frees it sees the
+//       writes of all others.
+//   E2  the context uses the memory again only when it has the only share, and it sees the writes
+//       of the others.
 //
 // Argument: docs/protocols/escape.md.
 // Model: tests/models/actor/escape.cpp.
@@ -32,7 +32,7 @@ class share_count {
 
   // True when the caller's share is the only one. Then only the caller can change that.
   bool alone() const noexcept {
-    // order: acquire  sees what the holders that dropped their shares did (E2); pairs with
+    // order: acquire  sees the writes of the holders that dropped their shares (E2); pairs with
     // drop/acq_rel
     return word_.load(std::memory_order_acquire) == 1;
   }
@@ -40,8 +40,8 @@ class share_count {
   // Returns true when it dropped the last share: the caller frees the memory (E1).
   bool drop() noexcept {
     if (alone()) return true;
-    // order: acq_rel  the last holder sees what the caller did (E1), and as the last holder the
-    // caller sees what the others did; pairs with itself and alone
+    // order: acq_rel  the last holder sees the caller's writes (E1), and as the last holder the
+    // caller sees the others' writes; pairs with itself and alone
     const std::uint32_t before = word_.fetch_sub(1, std::memory_order_acq_rel);
     TROUPE_INVARIANT(before != 0, "E1");
     return before == 1;

@@ -1,4 +1,4 @@
-// tally: what one thread has counted about contexts. Each thread has its own, so that threads do
+// tally: the counts of one thread about contexts. Each thread has its own, so that threads do
 // not compete for a cache line. Readers add up all tallies.
 #pragma once
 

@@ -21,7 +21,7 @@ struct lazy_count {
   observe::counter stolen;        // computed lazies that came from the queue of another thread
   observe::sample_stride stride;  // of those that are timed
   observe::counter samples, busy_ticks;
-  observe::histogram took;  // ticks, with those of the lazies that it computes in turn
+  observe::histogram took;  // ticks, including the lazies that it computes in turn
   lazy_count* next = nullptr;
 };
 

@@ -58,8 +58,8 @@ class part_request {
     return (word_.load(std::memory_order_relaxed) & asked) != 0;
   }
 
-  // Owner: answers the searcher's request, if there is one, with the oldest part of the deque if
-  // `wants(part, tree)`.
+  // Owner: answers the searcher, if a request waits, with the oldest part of the deque for which
+  // `wants(part, tree)` holds.
   template <class Deque, class Wants>
   void answer(Deque& deque, const Wants& wants) noexcept {
     // order: relaxed  only the tree's address is used

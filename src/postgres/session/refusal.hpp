@@ -1,4 +1,4 @@
-// refusal: the error that a result of libpq stands for.
+// refusal: the error for a result of libpq.
 #pragma once
 
 #include <libpq-fe.h>
@@ -11,9 +11,9 @@
 namespace troupe::postgres {
 
 std::string_view sqlstate_of(const PGresult* refused) noexcept;
-// Whether the server ends with it: what was sent behind this statement, it does not run.
+// Whether the server ends the session with it: it does not run the statements sent behind this one.
 bool is_fatal(const PGresult* refused) noexcept;
-// Whether the server itself ends: what this statement did may be there after its start.
+// Whether the server itself ends: the changes of this statement may be there after its restart.
 bool is_panic(const PGresult* refused) noexcept;
 // A statement that was prepared is not valid any more, for a table has changed.
 bool is_stale(const PGresult* refused) noexcept;

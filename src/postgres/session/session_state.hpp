@@ -1,9 +1,9 @@
-// session_state: what a session knows of its connection.
+// session_state: the state that a session keeps of its connection.
 //
 // Invariants
 //   S1  a request is in `waiting` or in `sent`, and leaves them only with its promise resolved, or
-//       when its caller has gone.
-//   S2  the order of `sent` is that of the syncs in the pipeline: the next answer belongs to the
+//       when its caller has left.
+//   S2  `sent` has the order of the syncs in the pipeline: the next answer belongs to the
 //       first.
 //   S3  requests are sent in the order of `waiting`; while one is being prepared, none is sent.
 //   S4  a request of a transaction scope is sent only while the scope is open
@@ -38,7 +38,7 @@ struct free_result {
 };
 using owned_result = std::unique_ptr<PGresult, free_result>;
 
-// A statement as the server knows it.
+// A statement as the server has prepared it.
 struct prepared {
   std::string name;                  // empty: only its types are kept
   std::uint64_t number = 0;          // differs for each that was prepared
@@ -52,7 +52,7 @@ struct prepared {
 // Whether the server has refused a request; `fatal`: it has ended the connection by that.
 enum class refused_as : std::uint8_t { no, usual, fatal };
 
-// What was sent up to one sync.
+// The part of the pipeline up to one sync.
 struct sent_request {
   // Null: it prepares a statement, or no one waits for it.
   std::unique_ptr<request> what;
@@ -68,12 +68,12 @@ struct sent_request {
   std::exception_ptr past_limit;  // the answer is too large: its other rows are dropped
   bool has_committed = false;     // a script, a part of its work
   refused_as refusal = refused_as::no;
-  bool answered = false;            // an answer has come, before the refusal if there is one
+  bool answered = false;            // an answer has arrived, before the refusal if there is one
   std::size_t answers = 0;          // of a request with several rows
   std::int64_t changed_before = 0;  // by all of them but the last
 
   bool unwanted = false;  // its other rows: it is cancelled
-  // Since when nobody waits for the answer, of the first one alone.
+  // Since when the answer has no waiting caller, of the first one alone.
   std::optional<std::chrono::nanoseconds> unwanted_since;
 
   bool is_abandoned() const noexcept {
@@ -122,7 +122,7 @@ struct session::state {
   bool is_paused() const noexcept {
     return copy.is == copying::out && !copy.get && !sent.front().unwanted;
   }
-  // Whether a cancel can end what is sent now.
+  // Whether a cancel can end a request that is sent now.
   bool may_be_hit() const noexcept {
     return cancelling.travels() || std::ranges::any_of(sent, [](const sent_request& entry) {
              return entry.is_abandoned();
@@ -135,8 +135,8 @@ struct session::state {
   static bool is_wanted(const request& candidate) noexcept {
     return candidate.has_caller && !candidate.asker.abandoned();
   }
-  // Whether nobody waits for the next answer; where the session itself has sent the request,
-  // whether nobody waits for one behind it either. Something was sent.
+  // Whether the next answer has no waiting caller; where the session itself has sent the request,
+  // whether the answers behind it have none either. Something was sent.
   bool is_front_unwanted() const noexcept {
     const sent_request& front = sent.front();
     if (front.is_abandoned()) return true;
@@ -206,16 +206,16 @@ struct session::state {
   std::uint64_t lost_scope = 0;  // the scope whose connection was lost last
   std::uint64_t cancels = 0;     // how many have arrived
   // The names of statements: a secret of this connection, and a number. Behind a pooler that is not
-  // known here a name is at worst unknown to the server; it never is that of a statement of another
-  // program.
+  // known here a name is at worst unknown to the server; it never names another program's
+  // statement.
   std::string name_begin;
   std::uint64_t names = 0;
   std::vector<std::string> forgotten;            // names that the server still has
-  std::map<std::uint32_t, std::uint32_t> forms;  // of the database's own types: what is below them
+  std::map<std::uint32_t, std::uint32_t> forms;  // of the database's own types: their base types
   copy_state copy;
   std::vector<listening> listeners;
   std::optional<std::chrono::nanoseconds> busy_since;  // if something is sent and not answered
-  std::chrono::nanoseconds heard{0};                   // when bytes have come last
+  std::chrono::nanoseconds heard{0};                   // when bytes arrived last
   bool reading = false;                                // a task waits for the socket
   bool flushing = false;
   connection_stage stage;

@@ -1,8 +1,9 @@
 // waiting_scopes: the scopes that got children while none of their own children ran.
 //
-// A child that a scope gets starts soon, but never inside the spawn: or children that add children
-// would need a stack of any size. So each thread keeps a list of the scopes that have children to
-// start, and the outermost call of group::resume_branch or group::start of that thread starts them.
+// A child that a scope gets starts soon, but never inside the spawn: otherwise children that add
+// children would need a stack of any size. Each thread keeps a list of the scopes that have
+// children to start, and the outermost call of group::resume_branch or group::start of that thread
+// starts them.
 // Thread: each has its own list, which is empty between two turns.
 #pragma once
 

@@ -1,4 +1,4 @@
-// actor_functions: what the task layer asks of the actors above it, whose type it does not know.
+// actor_functions: the calls of the task layer to the actors above it, without their type.
 #pragma once
 
 #include <exception>

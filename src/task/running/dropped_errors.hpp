@@ -7,8 +7,8 @@
 namespace troupe::tasks {
 
 using dropped_observer = void (*)(const std::exception_ptr& what) noexcept;
-// `observer` is told of what is dropped by threads that run no work of a runtime; other threads
-// tell their runtime. Set by the first runtime, for the rest of the process.
+// `observer` gets the errors dropped by threads that run no work of a runtime; other threads
+// report to their runtime. Set by the first runtime, for the rest of the process.
 void observe_dropped_outside(dropped_observer observer) noexcept;
 
 }  // namespace troupe::tasks

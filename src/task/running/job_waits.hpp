@@ -1,4 +1,4 @@
-// job_waits: what the layer `jobs` tells a search for deadlocks.
+// job_waits: the functions by which a search for deadlocks reads the waits of the layer `jobs`.
 #pragma once
 
 #include <cstdint>

@@ -25,20 +25,20 @@ struct running_state {
   std::atomic<sched::message::handler> method{nullptr};
   // the procedure's name, when its kind alone does not tell
   std::atomic<const char*> what{nullptr};
-  // the actor's mail is handled off the fast path (src/actor/turn/turn_limit.hpp); a stop sets it,
-  // too
+  // the actor's mail is handled off the fast path (src/actor/turn/turn_limit.hpp); a stop also sets
+  // it
   std::atomic<bool> unusual{false};
   std::atomic<bool> in_procedure{false};  // the thread runs a posted procedure, or jobs
   bool listed = false;                    // in the list of all threads (running.cpp)
   std::atomic<int> system_thread{0};      // the thread's number in the system (gettid)
   // parts of work begun off the fast path: resumptions, posted procedures, and the like. Counted
-  // only in a runtime that is observed; so a reader can tell whether a part that it saw twice is
+  // only in a runtime that is observed; a reader compares two counts to see whether a part is still
   // the same.
   std::atomic<std::uint64_t> begun{0};
   sched::runnable* active = nullptr;   // of the turn: the actor's activation
   async_call* running_call = nullptr;  // the call whose coroutine runs
-  // the context of the branch, the ordinary handler or the function that runs; null: that of the
-  // call
+  // the context of the branch, the ordinary handler or the function that runs; null: the call's
+  // context
   call_context* context = nullptr;
   sched::message* yielded = nullptr;  // suspensions that end right after this turn
   counts own;                         // of `runtime`
@@ -59,8 +59,8 @@ TROUPE_INLINE running_state& running_here() noexcept { return running_of_thread;
 inline async_call* exchange_running(async_call* call) noexcept {
   return std::exchange(running_here().running_call, call);
 }
-// The same for a turn that begins with this call: what fails, waits, or takes time belongs to its
-// method.
+// The same for a turn that begins with this call: its failures, waits and times belong to the
+// call's method.
 inline async_call* resume_running(async_call& call) noexcept {
   // order: relaxed  for running_handlers, a snapshot
   running_here().method.store(call.call.act, std::memory_order_relaxed);
@@ -99,17 +99,17 @@ bool is_running(const runtime_state& runtime) noexcept;
 const runtime_state* simulation_here() noexcept;
 
 // The time of day, in nanoseconds since 1970. In a simulated program its virtual time, which begins
-// at simulated_start_s: what a program does must not depend on when it is repeated. Any thread.
+// at simulated_start_s: the behaviour must not depend on when it is repeated. Any thread.
 inline constexpr std::int64_t simulated_start_s = 1'700'000'000;
 std::int64_t wall_now_ns() noexcept;
 
-// A stop discards what is queued: from now on the turns that run check for it before each message.
+// A stop discards queued work: from now on the turns that run check for it before each message.
 void notice_stop(const runtime_state& runtime) noexcept;
 
 // How many turns are suspended. Exact when no turn runs.
 std::int64_t suspended_turns(const runtime_state& runtime) noexcept;
 
-// Calls `look` with what each thread has counted for this runtime. Workers of the pool are numbered
+// Calls `look` with the counts of each thread for this runtime. Workers of the pool are numbered
 // from 1; all other threads are 0, possibly in several calls.
 void for_each_count(const runtime_state& runtime,
                     const std::function<void(unsigned worker, const counts& its)>& look);
@@ -122,11 +122,11 @@ inline void count(runtime_state& runtime, counted what, std::int64_t n = 1) noex
   state.own.add(what, n);
 }
 
-// What a thread of the runtime runs, as a snapshot.
+// The work that a thread of the runtime runs, as a snapshot.
 struct running_work {
-  sched::message::handler method;  // null: nothing of the runtime's, and `actor` is null, too
+  sched::message::handler method;  // null: nothing of the runtime's, and `actor` is also null
   const char* what;                // may be null
-  const void* actor;               // null: no actor's; else it may have gone by now
+  const void* actor;               // null: no actor's; else it may have ended by now
   bool is_posted;                  // a posted procedure
   unsigned worker;                 // as running_state's, like the next two
   std::uint64_t begun;

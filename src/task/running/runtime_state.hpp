@@ -1,5 +1,5 @@
-// runtime_state: what tasks, actors and jobs share of one runtime: plain data that each turn and
-// each job reads.
+// runtime_state: the state that tasks, actors and jobs share of one runtime: plain data that each
+// turn and each job reads.
 //
 // It lives as long as refs to the runtime's actors, and so longer than the runtime.
 #pragma once
@@ -36,7 +36,7 @@ class runtime_state {
   // It is asked for nothing any more once no turn and no job runs any longer.
   sched::runtime_host& runtime;
 
-  // What takes turns off the fast path; bits, read by each turn.
+  // The reasons to take turns off the fast path; bits, read by each turn.
   enum slow_path_flag : std::uint8_t {
     discards = 1,  // a stop: mail becomes dead letters, and jobs are dropped
     // a simulation: its turns must be the same with a trace as without one

@@ -7,7 +7,7 @@
 
 namespace troupe::tasks {
 
-// It lies in the block pool, and frees itself. What is awaited is ready, and has no place for a
+// It lies in the block pool, and frees itself. The awaited object is ready, and has no place for a
 // suspension.
 class turn_of_others final : public suspension {
  public:

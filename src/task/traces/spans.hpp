@@ -58,7 +58,7 @@ using span_ptr = std::unique_ptr<span_record>;
 class span_list {
  public:
   // An exporter begins: at most `most` spans wait for it, and it is woken at each `batch` of them;
-  // `rate`: the part of the traces that begin in this process that are recorded; also of those that
+  // `rate`: the part of the traces that begin in this process that are recorded, and of those that
   // arrive, if their callers are not asked (`parent_based`). Returns false if there is another
   // exporter.
   bool open(std::size_t most, std::size_t batch, double rate, bool parent_based = true) noexcept;
