@@ -100,7 +100,7 @@ class actor_system : public tasks::runtime_state {
   }
 
   const limits turn;
-  actor_host& owner;  // `runtime`, with what only actors ask of it
+  actor_host& owner;  // `runtime`, with the functions that only actors need
   // Set by the runtime before the first turn, and cleared when its observer goes.
   bool observes_dead_letters = false;
   tasks::call_host host_reentrant{};  // of reentrant actors' async calls

@@ -1,12 +1,12 @@
 // event_ring: the last events of one thread. The size is fixed: the oldest events are overwritten.
 //
 // Writer: the thread that owns it.
-// Readers: any thread that writes the trace out, which is rare, even in a signal handler. So
-// nothing here allocates or locks.
+// Readers: any thread that writes the trace out, which is rare, even in a signal handler. Nothing
+// here therefore allocates or locks.
 // Invariants
 //   E1  event i lies in slot i modulo the size; events below `written` are complete.
-//   E2  what was read of event i is valid if afterwards `written` is less than i + size. Otherwise
-//       the writer may have begun to overwrite it.
+//   E2  the copy of event i that a reader made is valid if afterwards `written` is less than
+//       i + size. Otherwise the writer may have begun to overwrite it.
 #pragma once
 
 #include <cstddef>

@@ -1,4 +1,4 @@
-// kinds: the names of the kinds of events, and what their numbers mean.
+// kinds: the names of the kinds of events, and the meaning of their numbers.
 #pragma once
 
 #include <array>
@@ -13,7 +13,7 @@ enum class phase : std::uint8_t { begin, end, instant };
 
 struct kind_of_event {
   const char* category;  // viewers filter by it
-  const char* name;      // stands before the event's subject
+  const char* name;      // precedes the event's subject
   const char* id;        // the meaning of the event's number; null: it has none
   phase when;
 };

@@ -11,7 +11,7 @@
 
 namespace troupe::observe {
 
-// Thread: one for all of the process, that of the observer. Threads keep their newest 32,768
+// Thread: one for all of the process, the observer's. Threads keep their newest 32,768
 // events; the text of one thread is made at a time.
 class live_trace {
  public:

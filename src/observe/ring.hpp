@@ -54,7 +54,7 @@ struct ring {
 const ring* first_ring() noexcept;
 
 // Called with each event of the calling thread beside its ring, until another one is set, or null.
-// For a simulation, which tells what it did (runtime/exploring/story.hpp).
+// For a simulation, which writes its story (runtime/exploring/story.hpp).
 struct listener {
   void (*hear)(listener& self, event kind, const char* what, std::uint64_t id) noexcept;
   // Before `suspended` of actor `id`: the event that it awaits, an ask's method or null, and the
@@ -72,8 +72,8 @@ void record_message(event kind, const char* what, std::uint64_t id, const void* 
 // From now on that is called with each event of is_beside(), whether or not a trace is taken.
 void record_beside(void (*put)(event kind, const char* what, std::uint64_t id) noexcept) noexcept;
 
-// Adds a mark to the calling thread's ring, if it has one. For signal handlers: record() makes a
-// ring and a flight recorder, which takes locks and memory.
+// Adds a mark to the calling thread's ring, if there is a ring. For signal handlers: record() makes
+// a ring and a flight recorder, which takes locks and memory.
 void mark_in_ring(const char* what) noexcept;
 
 }  // namespace troupe::observe

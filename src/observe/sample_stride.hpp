@@ -1,4 +1,4 @@
-// sample_stride: how many things one sample stands for. Where things come fast it grows, so that a
+// sample_stride: how many things one sample represents. Where things come fast it grows, so that a
 // sample is taken about every 50 to 400 us, however many there are; where they come seldom, each is
 // a sample.
 #pragma once

@@ -3,7 +3,7 @@
 
 namespace troupe::observe {
 
-// Each runtime has one. The first one reads TROUPE_TRACE: FILE.json writes a trace for viewers to
+// Each runtime has its own. The first reads TROUPE_TRACE: FILE.json writes a trace for viewers to
 // that file, `text` writes a table to standard error. The trace is written when the last runtime
 // has ended, at exit(), and at a crash (a signal such as SIGSEGV or SIGABRT, which then has its
 // effect). Throws option_error for another setting, or for a file that cannot be written.

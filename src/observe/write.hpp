@@ -29,7 +29,7 @@ class chrome_writer {
 bool write_chrome(int fd, const tick_scale& began) noexcept;
 
 // Writes a table: thread, lazies queued, threads that are idle or wait for a lazy, time, event. It
-// leaves out what an earlier table has shown.
+// leaves out the events of earlier tables.
 bool write_table(int fd, const tick_scale& began) noexcept;
 
 }  // namespace troupe::observe

@@ -13,7 +13,7 @@
 
 namespace troupe {
 
-// An offset, a size or a value, by the name under which the script knows it.
+// An offset, a size or a value, by its name in the script.
 struct debugger_entry {
   char name[28];
   std::uint32_t value;

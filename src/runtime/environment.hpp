@@ -6,7 +6,7 @@
 namespace troupe {
 
 // Returns the options changed by the variables (docs/guide/reference.md lists them), with 0 workers
-// resolved. Throws option_error naming the option or variable, its value and what it may be.
+// resolved. Throws option_error naming the option or variable, its value and the allowed values.
 runtime_options resolve(runtime_options options);
 
 // While it exists, a runtime that the calling thread makes is one of the library's own, for a

@@ -1,13 +1,13 @@
 // message_counts: the work of one runtime's actors, by class and handler, while it is observed.
 //
 // Each thread counts for itself, without a locked instruction; a reader adds the threads up. Counts
-// are exact (observe/counting/tally.hpp). Times are those of samples, whose distance follows their
+// are exact (observe/counting/tally.hpp). Times come from samples, whose distance follows their
 // rate (observe/sample_stride.hpp) and is random, so that no rhythm of the program hides a handler;
-// senders are those of the messages that samples send (observe/counting/sampled_sends.hpp).
+// senders come from the messages that samples send (observe/counting/sampled_sends.hpp).
 //
 // Invariants
 //   C1  a count is never freed before its runtime's state: readers follow the lists freely.
-//   C2  only its thread changes what a thread_counts has; `next` of an element never changes.
+//   C2  only its thread changes the members of a thread_counts; `next` of an element never changes.
 #pragma once
 
 #include <array>
@@ -39,7 +39,7 @@ struct span_count {
 struct handler_count {
   constexpr handler_count(const cell_type* of, message::handler which) noexcept
       : type(of), method(which) {}
-  // A sample, which stands for `stands_for` messages or resumptions.
+  // A sample, which represents `stands_for` messages or resumptions.
   void add_busy(std::uint64_t ticks, std::uint64_t stands_for) noexcept {
     busy_samples.add(1);
     busy.add(ticks, stands_for);
@@ -123,7 +123,7 @@ class thread_counts {
   thread_counts& operator=(const thread_counts&) = delete;
   ~thread_counts();
 
-  // When memory has run out, these return an element that nobody reads.
+  // When memory has run out, these return an element without readers.
   TROUPE_INLINE handler_count& of(const cell_type& type, message::handler method) noexcept {
     handler_count& recent = *place_of(method).recent;
     if (recent.method == method && recent.type == &type) [[likely]]

@@ -19,13 +19,13 @@ class consumer_table {
   // already.
   consume_request* begin(cell& actor, consume_request& mine) noexcept;
   void end(cell& actor, consume_request& mine) noexcept;
-  // Returns the request that waits outside of the mailbox, if there is one, and marks it as not
+  // Returns the request that waits outside of the mailbox, or null, and marks it as not
   // waiting there.
   consume_request* call_in(cell& actor) noexcept;
 
  private:
   cell_table<consume_request> table_;
-  // order: relaxed  an actor's own turns see what they wrote
+  // order: relaxed  an actor's own turns see their writes
   std::atomic<bool> in_use_{false};
 };
 

@@ -12,8 +12,8 @@
 
 namespace troupe::actor {
 
-// Lies in the actor's optional state; used in the actor's turns only. What the constructor
-// allocated lives as long as the object. When the actor ends or is constructed anew, everything is
+// Lies in the actor's optional state; used in the actor's turns only. The constructor's
+// allocations live as long as the object. When the actor ends or is constructed anew, everything is
 // discarded in one step. The context itself lives until the cell goes, since it may be the current
 // one.
 class actor_heap {
@@ -26,8 +26,8 @@ class actor_heap {
   void begin() noexcept {
     if (rolls_back_) constructed_.emplace(*memory_);
   }
-  // A handler has ended, and no other call of the actor is suspended: discards what the handler
-  // allocated, if the actor rolls back.
+  // A handler has ended, and no other call of the actor is suspended: discards the handler's
+  // allocations, if the actor rolls back.
   void end_handler() noexcept {
     if (constructed_) memory_->rollback(*constructed_);
   }
@@ -38,7 +38,7 @@ class actor_heap {
     memory_->rollback(empty_);
     memory_->trim();
   }
-  // Keeps what the handler has allocated alive: an exception that it throws may refer to that. Null
+  // Keeps the handler's allocations alive: an exception that it throws may refer to them. Null
   // when memory is out.
   kept_memory keep() noexcept;
 
@@ -63,7 +63,7 @@ inline context* enter_heap(actor_heap* own) noexcept {
 // allocated: the returned value keeps that memory alive.
 kept_failure report_own(cell& actor, message::handler method, std::exception_ptr what) noexcept;
 
-// Destroys the actor's object, and discards what the object allocated.
+// Destroys the actor's object, and discards the object's allocations.
 void destroy_object(cell& actor) noexcept;
 
 }  // namespace troupe::actor

@@ -27,7 +27,7 @@ struct optional_state {
   limits turn{0, 0};                  // messages == 0: the system's limits
   async_call_list async_calls;        // the suspended calls of a reentrant actor
   std::unique_ptr<mail_bound> bound;  // of a bounded mailbox
-  // of an actor with a context of its own; what refers to it is destroyed first
+  // of an actor with a context of its own; objects that refer to it are destroyed first
   std::unique_ptr<actor_heap> heap;
   std::unique_ptr<supervision_state> supervision;     // of a supervised actor
   std::atomic<std::uintptr_t>* urgent_end = nullptr;  // see activation::urgent_end
@@ -41,7 +41,7 @@ struct optional_state {
   base::list_link<cell> listed_link{};
   // which of `async_calls` cancel_turns handles next
   tasks::async_call* next_cancelled = nullptr;
-  // at which of `async_calls` the look of this number goes on (waits/suspended.cpp)
+  // at which of `async_calls` the look of this number continues (waits/suspended.cpp)
   tasks::async_call* next_looked = nullptr;
   std::uint32_t looked_in = 0;
 

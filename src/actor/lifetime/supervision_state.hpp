@@ -18,7 +18,7 @@
 namespace troupe::actor {
 
 // For an actor that has an error policy or a parent; lies in its optional state. Only the actor's
-// owner uses it, except for what supervision_table's mutex guards.
+// owner uses it, except for the members that supervision_table's mutex guards.
 struct supervision_state {
   error_policy on_error = error_policy::resume;
   restart_limit restart{};
@@ -29,7 +29,7 @@ struct supervision_state {
   bool escalated = false;             // its parent has received its failure
   // the failure that is applied when the calls have ended that could not be cancelled at once
   kept_failure failure_after_calls;
-  // cell::cancels or 0: what that flag becomes when the actor is constructed anew after those calls
+  // cell::cancels or 0: the value of that flag once the actor is constructed anew after those calls
   std::uint8_t cancels_then = 0;
   cell* parent = nullptr;  // holds a ref
   // Guarded by supervision_table's mutex. `listed`: among its parent's children.
@@ -62,7 +62,7 @@ class supervision_table {
   void end_all() noexcept;
 
   // Calls `look` with parents and children that have not ended, at most `most` times, and must be
-  // short. The two stay meanwhile; `look` reads only what does not change.
+  // short. The two stay meanwhile; `look` reads only members that do not change.
   void for_each_child(std::size_t most, const std::function<void(const cell&, const cell&)>& look);
 
   // order: relaxed  see add_child, add_watch

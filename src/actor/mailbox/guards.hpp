@@ -60,8 +60,8 @@ class guard_table {
 
  private:
   using table = cell_table<conditional_message>;
-  // Where a walk through a bucket goes on: with a message, null for the next actor's, of the actor
-  // whose oldest message is `oldest`.
+  // Where a walk through a bucket continues: with a message, null for the next actor's, of the
+  // actor whose oldest message is `oldest`.
   struct walk {
     conditional_message* oldest = nullptr;
     conditional_message* next = nullptr;

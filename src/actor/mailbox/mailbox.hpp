@@ -34,7 +34,7 @@
 namespace troupe::actor {
 
 // Message needs a member `Atomics::atomic<std::uintptr_t> next`. Addresses of messages must be
-// multiples of 16, those of activations multiples of 8.
+// multiples of 16, addresses of activations multiples of 8.
 template <class Message, class Activation, class Word, class Atomics = base::std_atomics>
 class mailbox_word {
  public:
@@ -54,7 +54,7 @@ class mailbox_word {
 
   std::uintptr_t read() const noexcept {
     // order: relaxed  only compared: collect takes the messages, and a thread that reads an
-    // activation that it does not own checks what it finds
+    // activation that it does not own checks the value
     return word_.load(std::memory_order_relaxed);
   }
 
@@ -141,7 +141,7 @@ class mailbox_word {
   void collect(Activation& active, Take take) noexcept {
     const std::uintptr_t end = tagged(active);
     // order: acquire  sees the messages whole (M1), older ones too: each exchange in between keeps
-    // what earlier ones published; pairs with append, append_always
+    // the earlier ones' published writes; pairs with append, append_always
     std::uintptr_t at = word_.exchange(end, std::memory_order_acquire);
     while (at != end) {
       Message& mail = as_message(at);

@@ -7,10 +7,10 @@
 
 namespace troupe::actor {
 
-// What send_from_afar needs of the caller. Once the message is in the mailbox, the actor may handle
-// it and be gone: so from then on nothing here may touch the actor, unless this call has just
-// claimed it. Urgent mail is the runtime's own: it is tried until it is in, since it must not fail;
-// it need not be wait-free (P4).
+// The functions of the caller that send_from_afar uses. Once the message is in the mailbox, the
+// actor may handle it and be gone: from then on nothing here may touch the actor, unless this call
+// has just claimed it. Urgent mail is the runtime's own: it is tried until it is in, since it must
+// not fail; it need not be wait-free (P4).
 //   void refuse(Message&)           the actor is closed, or it is inactive and the end has begun:
 //                                   the message becomes a dead letter
 //   bool closing()                  a hint that the end has begun: inactive actors are not woken

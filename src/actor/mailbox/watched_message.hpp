@@ -1,4 +1,4 @@
-// watched_message: a message that takes along what is known of its sending: the trace in which it
+// watched_message: a message that carries data about its sending: the trace in which it
 // was sent (task/call_context.hpp), or when and by whom (actor/counting/message_counts.hpp).
 #pragma once
 

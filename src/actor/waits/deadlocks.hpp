@@ -1,8 +1,8 @@
 // deadlocks: the search for turns that wait for each other (docs/protocols/deadlocks.md).
 //
 // A turn that begins to wait for another turn's work records nothing but the wait itself, which
-// says what it is for; then the turn asks for a search, unless one is due already. The search holds
-// each suspended turn for an instant, copies what that turn waits for, and looks for cycles.
+// names its target; then the turn asks for a search, unless one is due already. The search holds
+// each suspended turn for an instant, copies the target of its wait, and looks for cycles.
 // Invariants
 //   D1  a wait that a search has seen carries that search's number (suspension::seen_in, and the
 //       like for a thread that waits for a job); a later wait in the same memory does not. The wait

@@ -10,9 +10,9 @@ inline constexpr int hold_tries_max = 16;
 // Any thread. Calls `look` with the activation of a parked actor, which no thread runs meanwhile.
 // The cost does not depend on how much mail waits there: `parked_as` gives the activation once the
 // actor is held. If mail of any kind came meanwhile, `wake` is called with the activation: the
-// caller has cleared the parked bit for good, so it must wake the actor (M5). False when the actor
-// could not be held, since mail came at each try; true also when the actor is not parked any
-// longer.
+// caller has cleared the parked bit for good, and must therefore wake the actor (M5). Returns false
+// when the actor could not be held, since mail came at each try; true even when the actor is not
+// parked any longer.
 template <class Mailbox, class ParkedAs, class Look, class Wake>
 bool hold_parked(Mailbox box, ParkedAs parked_as, Look&& look, Wake wake) {
   for (int tries = 0; tries < hold_tries_max; ++tries) {

@@ -83,10 +83,10 @@ struct suspended_text {
   not_held missed;
 };
 
-// Describes suspended turns, each in a line: the actor, the handler, where in the source it waits,
-// and for what; at most `most` lines. Leaves out turns that run at this instant or are about to
-// resume; unless `weak_too`, also those that wait for weak timers. Any thread that is inside the
-// gate, or when no turn runs. Cost: about 1 us for each line; no thread waits for the whole of it.
+// Describes suspended turns, each in a line: the actor, the handler, the source line where it
+// waits, and the target; at most `most` lines. Leaves out turns that run at this instant or are
+// about to resume, and turns that wait for weak timers unless `weak_too`. Any thread that is inside
+// the gate, or when no turn runs. Cost: about 1 us for each line; no thread waits for all lines.
 suspended_text describe_suspended(actor_system& system, std::size_t most, bool weak_too);
 
 }  // namespace troupe::actor

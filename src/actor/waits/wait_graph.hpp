@@ -23,7 +23,7 @@ struct wait_node {
   std::uint32_t members = 0;  // how many members a group has
 };
 
-// Which nodes are stuck; empty when no node waits for another one. Time and memory: linear.
+// Which nodes are stuck; empty when no node waits for another node. Time and memory: linear.
 std::vector<bool> find_stuck(std::span<const wait_node> nodes);
 
 // Cycles of stuck nodes, in each of which every node needs the next one. No two cycles have a

@@ -6,14 +6,14 @@
 // listed until it is done. A reentrant actor is listed from its first suspended call on. A thread
 // that looks at a listed actor takes it over for an instant
 // (docs/protocols/suspended_turns.md#being-looked-at). The activation of a listed call's actor is
-// kept in the link of the call's message, which is in no list while the call runs: so a thread can
-// hold the actor without walking through its mail. The activation stays the same for as long as the
-// call is listed.
+// kept in the link of the call's message, which is in no list while the call runs: a thread can
+// therefore hold the actor without walking through its mail. The activation stays the same for as
+// long as the call is listed.
 // Invariants
 //   S1  an async call for which an actor is parked is listed, and so is a reentrant actor with
 //       suspended calls.
-//   S2  what is listed does not go while its list is locked, nor while a thread holds its actor:
-//       only the actor's owner removes it. So the actor's slot is in use.
+//   S2  a listed call does not go while its list is locked, nor while a thread holds its actor:
+//       only the actor's owner removes it. The actor's slot is therefore in use.
 #pragma once
 
 #include <array>

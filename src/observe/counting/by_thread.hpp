@@ -1,5 +1,5 @@
-// by_thread: an object of T for each thread that asks for one. Its thread changes the object
-// without a locked instruction; a reader looks at those of all threads.
+// by_thread: an object of T for each thread that needs it. Its thread changes the object
+// without a locked instruction; a reader looks at the objects of all threads.
 //
 // Invariants
 //   T1  an object is never freed before the by_thread is: a reader needs no count of it.
@@ -26,7 +26,7 @@ class by_thread {
   by_thread(const by_thread&) = delete;
   by_thread& operator=(const by_thread&) = delete;
 
-  // That of the calling thread; null when memory has run out. The first call of a thread makes it.
+  // The calling thread's object; null when memory has run out. A thread's first call makes it.
   TROUPE_INLINE T* here() noexcept {
     if (of_thread.number == number_) [[likely]]
       return of_thread.own;
@@ -39,7 +39,7 @@ class by_thread {
   }
 
  private:
-  // What the calling thread used last, and whose it is.
+  // The object that the calling thread used last, and the by_thread to which it belongs.
   struct last_used {
     std::uint64_t number = 0;
     T* own = nullptr;

@@ -1,5 +1,5 @@
-// histogram: how often values of each size were seen. Each power of two has four buckets, so a
-// value is known within 25 %.
+// histogram: how often values of each size were seen. Each power of two has four buckets: a value
+// is known within 25 %.
 #pragma once
 
 #include <array>
@@ -110,14 +110,14 @@ using small_counter = basic_counter<std::uint32_t>;
 // Thread: one adds; any reads.
 class histogram {
  public:
-  // A sample that stands for `times` values.
+  // A sample that represents `times` values.
   void add(std::uint64_t value, std::uint64_t times = 1) noexcept {
     counts_[value_counts::bucket_of(value)].add(times);
   }
   void add_to(value_counts& sum) const noexcept {
     for (std::size_t i = 0; i < counts_.size(); ++i) sum.add(i, counts_[i].get());
   }
-  // How many values lie in buckets above that of `value`.
+  // How many values lie in buckets above the bucket of `value`.
   std::uint64_t count_above(std::uint64_t value) const noexcept {
     std::uint64_t count = 0;
     for (std::size_t i = value_counts::bucket_of(value) + 1; i < counts_.size(); ++i)

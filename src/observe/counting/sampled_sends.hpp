@@ -1,5 +1,5 @@
 // sampled_sends: which of the messages that a thread sends are samples: those that a sample of a
-// handler, a resumption or a procedure sends. So sends that are no samples cost nothing: while no
+// handler, a resumption or a procedure sends. Sends that are no samples cost nothing: while no
 // thread has a sample, no thread looks here (observe/trace.hpp, `one_sampler`).
 //
 // Rejected: a count of sends in each thread, down to the next sample. That cost each send about ten
@@ -16,13 +16,13 @@
 namespace troupe::observe {
 
 // Above the bits of `watched`, `watches` counts the threads that have a sample: up to as many as
-// there are bits. While more threads have one, those beyond look for their samples only as long as
+// there are bits. While more threads have a sample, those beyond look for theirs only as long as
 // one of the counted ones has its own.
 inline constexpr unsigned one_sampler = 16, samplers_max = 15;
 
 // While this object exists, messages that the calling thread sends are samples, each of which
-// stands for `stands_for` messages. Of many that one handler sends most are none, and the others
-// stand for them as well.
+// represents `stands_for` messages. Of many that one handler sends most are none; the others
+// represent them as well.
 class sampled_sends {
  public:
   explicit sampled_sends(std::uint64_t stands_for) noexcept;
@@ -30,7 +30,7 @@ class sampled_sends {
   sampled_sends& operator=(const sampled_sends&) = delete;
   ~sampled_sends();
 
-  // For how many messages the one stands that the calling thread is about to send; 0: it is no
+  // The number of messages that the next message of the calling thread represents; 0: it is no
   // sample.
   static std::uint64_t take() noexcept;
 
@@ -44,11 +44,11 @@ class sampled_sends {
   static constinit thread_local sampled_sends* of_thread [[gnu::tls_model("initial-exec")]];
 };
 
-// The same for what is sent outside of all handlers, by procedures and by threads that are no
+// The same for sends outside of all handlers, by procedures and by threads that are no
 // workers: one in a stride, at random distances.
 class send_sampler {
  public:
-  // For how many things that the calling thread does the next one stands; 0: it is no sample.
+  // The number of actions that the calling thread's next action represents; 0: it is no sample.
   static std::uint64_t take() noexcept;
 
  private:

@@ -1,6 +1,6 @@
 // tally: an exact count of things of which some are samples, for the price of one subtraction and
-// one branch for each thing. It counts down to the next sample; what it has counted follows from
-// that.
+// one branch for each thing. It counts down to the next sample, and computes the count from the
+// remaining distance.
 //
 // Owner: one thread counts. Readers: any thread.
 // Invariants
@@ -31,7 +31,7 @@ class tally {
 #endif
     return observe::subtract_one(left_);
   }
-  // The sample that is due stands for as many things.
+  // The sample that is due represents as many things.
   std::uint32_t stands_for() const noexcept { return gap_; }
   // The next sample is the thing `gap` (at least 1) behind this one.
   void next(std::uint32_t gap) noexcept {

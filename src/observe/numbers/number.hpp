@@ -139,7 +139,7 @@ class number_group {
   number_group(const number_group&) = delete;
   number_group& operator=(const number_group&) = delete;
 
-  // What the names of its metrics begin with: "troupe_cluster".
+  // The beginning of the names of its metrics: "troupe_cluster".
   std::string_view prefix() const noexcept { return prefix_; }
   std::span<const std::string_view> labels() const noexcept { return {labels_.data(), labelled_}; }
   std::span<const number> numbers() const noexcept { return {numbers_.data(), size_}; }

@@ -33,9 +33,10 @@ class number_source {
 };
 
 // A table for each instrument that lives, and one of those whose labels have too many values, if
-// there are instruments with labels; and those of all sources. Thread: any. Throws std::bad_alloc.
+// there are instruments with labels; and the tables of all sources. Thread: any. Throws
+// std::bad_alloc.
 void collect_instruments(number_tables& to);
-// Those of the sources alone.
+// The tables of the sources alone.
 void collect_sources(row_sink& to);
 
 }  // namespace troupe::observe

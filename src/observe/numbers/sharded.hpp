@@ -17,7 +17,7 @@
 namespace troupe::observe {
 
 inline constexpr std::size_t number_shards = 8, cache_line_bytes = 64;
-// That of the calling thread: by its number as a worker; threads that are none share the first.
+// The calling thread's shard: by its number as a worker; threads that are none share the first.
 inline std::size_t shard_here() noexcept { return base::worker_number % number_shards; }
 
 // Thread: any.

@@ -1,8 +1,8 @@
 // observation_socket: where the socket of an observed program is, and whom its two ends trust.
 //
 // The program and the tool `troupe` both keep to these rules (docs/protocols/side_channels.md):
-//   O1  The socket is PID.sock in a folder that belongs to the program's user, and that nobody else
-//       may enter. The program makes the folder so, and both ends check it before they use it:
+//   O1  The socket is PID.sock in a folder that belongs to the program's user, and that no other
+//       user may enter. The program makes the folder so, and both ends check it before they use it:
 //       anyone may make /tmp/troupe-UID.
 //   O2  Each end asks the kernel who is at the other end (SO_PEERCRED). The program answers its own
 //       user and root; the tool asks a program of the user to whom the folder belongs.
@@ -21,7 +21,7 @@ namespace troupe::observe {
 struct socket_fault {
   std::string what;
   int error = 0;            // errno, or 0
-  const char* remedy = "";  // what the user can do
+  const char* remedy = "";  // an action for the user
 };
 
 // The user whose files and sockets this process makes.
@@ -31,10 +31,10 @@ struct socket_fault {
 // if that is null or empty.
 std::string socket_folder(const char* runtime_folder, ::uid_t user);
 
-// Nothing if the folder is as O1 says. Otherwise what is wrong.
+// Nothing if the folder is as O1 says. Otherwise the fault.
 std::optional<socket_fault> check_folder(const std::string& folder, ::uid_t user);
 
-// Nothing if the path is that of a socket's address, which it fills in. Otherwise what is wrong.
+// Nothing if the path fits into a socket's address, which it fills in. Otherwise the fault.
 std::optional<socket_fault> make_address(const std::string& path, ::sockaddr_un& address);
 
 // Whether the process at the other end of a Unix socket is one of that user, or, if `or_root`, of

@@ -111,7 +111,7 @@ class runtime_core final : public std::enable_shared_from_this<runtime_core>,
     std::chrono::steady_clock::time_point deadline;
   };
 
-  // What the layers below ask.
+  // The functions for the layers below.
   void out_of_work() noexcept override;
   std::int64_t now_ns() const noexcept override;
   void run_aside(unique_function<void()> procedure) override;

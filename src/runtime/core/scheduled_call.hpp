@@ -1,9 +1,9 @@
-// scheduled_call: what after() and every() give to the timers.
+// scheduled_call: the entry that after() and every() give to the timers.
 //
 // A call is in one of three states: armed, on its way, or done. It travels to a worker as a posted
 // procedure, or to the actor in whose handler it was made as a message.
 // The thread that takes it out of the timers, because it is due or to cancel it, owns it:
-// so the procedure and the period need no lock. A call that begins and a cancel both change
+// the procedure and the period therefore need no lock. A call that begins and a cancel both change
 // `step_`, and one of them comes first. A thread that arms the call again reads `step_` once more
 // after arming, and a cancel looks for the call among the armed ones after its change: one of the
 // two finds the other, since both pass the timers' lock.
@@ -85,7 +85,7 @@ struct scheduled_call final : tasks::timer {
     return rare_ != nullptr && rare_->period != std::chrono::nanoseconds::zero();
   }
 
-  // What only few calls have, kept apart so that a million calls take less memory.
+  // The members that only few calls need, kept apart so that a million calls take less memory.
   struct rare {
     const std::chrono::nanoseconds period;  // zero: once
     void* const to;

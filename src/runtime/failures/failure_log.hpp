@@ -29,7 +29,7 @@ class failure_log {
  public:
   failure_log(std::size_t kept_max, std::size_t bytes_max);
 
-  // `heard`: an observer or the reader of standard error knows of the failure.
+  // `heard`: the failure was reported to an observer or to standard error.
   void add(std::exception_ptr what, const actor::failed_call& where, bool heard) noexcept;
   std::vector<failure> all() const;
   std::vector<failure> take_all();
@@ -51,7 +51,7 @@ class failure_log {
 
  private:
   struct entry {
-    // keeps what `what` refers to: declared first, so that it is destroyed last (L3)
+    // keeps the objects to which `what` refers: declared first, so that it is destroyed last (L3)
     actor::failed_call where;
     std::exception_ptr what;
     std::size_t bytes = 0;

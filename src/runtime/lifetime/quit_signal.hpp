@@ -1,4 +1,4 @@
-// quit_signal: on SIGQUIT the process writes what it is doing. For runtimes whose options ask for
+// quit_signal: on SIGQUIT the process writes its current work. For runtimes whose options ask for
 // it.
 //
 // While runtimes listen, one thread for all runtimes of the process writes their dumps to stderr.

@@ -1,9 +1,9 @@
 // observer: answers questions about the runtimes of this process on a Unix socket, for tools of the
 // same user (docs/guide/observing.md).
 //
-// One thread for all observed runtimes of the process answers, and looks for what is worth a
-// warning (warning_watch.hpp); it takes no signals and keeps no program alive. Each question is one
-// line, each answer is one line of JSON.
+// One thread for all observed runtimes of the process answers, and looks for conditions that are
+// worth a warning (warning_watch.hpp); it takes no signals and keeps no program alive. Each
+// question is one line, each answer is one line of JSON.
 #pragma once
 
 #include <string>

@@ -12,7 +12,7 @@ namespace troupe::observing {
 struct observed_runtime;
 
 // Returns one line of JSON. A question that is not understood gets an object with `error`, which
-// says what may be asked. Throws std::bad_alloc.
+// lists the valid questions. Throws std::bad_alloc.
 std::string answer(std::string_view question, std::span<observed_runtime* const> runtimes);
 // Returns the duration of the trace that `trace MILLISECONDS` asks for; nothing for other
 // questions.

@@ -1,5 +1,5 @@
-// summary: the state of one runtime as JSON: its metrics, and what its actors have done by class
-// and handler. docs/guide/observing.md says what each member means.
+// summary: the state of one runtime as JSON: its metrics, and the work of its actors by class
+// and handler. docs/guide/observing.md explains each member.
 #pragma once
 
 #include <cstddef>
@@ -22,13 +22,13 @@ struct observed_runtime;
 // Appends an object. Throws std::bad_alloc.
 void write_summary(json_text& out, observed_runtime& observed);
 
-// Adds all numbers of the runtime to tables; `runtime` is its label. With `components_only` those
-// of its components alone. Throws std::bad_alloc.
+// Adds all numbers of the runtime to tables; `runtime` is its label. With `components_only` it adds
+// the numbers of its components alone. Throws std::bad_alloc.
 void collect_numbers(observe::row_sink& rows, const std::string& runtime,
                      observed_runtime& observed, bool components_only);
 
-// Adds those of the process, which no runtime has: its own instruments, its log, and its use of the
-// system.
+// Adds the numbers of the process, which no runtime has: its own instruments, its log, and its use
+// of the system.
 void collect_process(observe::number_tables& tables, bool components_only);
 
 // Appends an object with a page of at most `most` actors, from the id `from` on, and the id of the
@@ -44,14 +44,14 @@ void write_longest(json_text& out, observed_runtime& observed, std::size_t most,
 class known_handlers {
  public:
   explicit known_handlers(const observed_runtime& observed);
-  // Empty for what is none of them.
+  // Empty for a function that is none of them.
   std::string_view name_of(actor::message::handler method) const noexcept;
 
  private:
   std::unordered_map<actor::message::handler, std::string_view> names_;
 };
 
-// What is known of actors, as objects.
+// The known facts of actors, as objects.
 class actor_writer {
  public:
   explicit actor_writer(const observed_runtime& observed);

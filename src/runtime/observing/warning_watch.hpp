@@ -1,4 +1,4 @@
-// warning_watch: looks at one runtime at intervals, and keeps what is wrong with it as warnings.
+// warning_watch: looks at one runtime at intervals, and keeps its problems as warnings.
 //
 // It only looks: no worker does anything for it but count (actor/counting/message_counts.hpp,
 // tasks::running_state::begun). Its long looks, at all actors and all waits, use at most one 50th
@@ -35,7 +35,7 @@ class warning_watch {
   warning_watch(const warning_watch&) = delete;
   warning_watch& operator=(const warning_watch&) = delete;
 
-  // Looks at what is due at this time. Returns when it wants to look again.
+  // Makes the checks that are due at this time. Returns when it is to be called again.
   std::int64_t look(std::int64_t now_ns) noexcept;
   // Warns of the stalls that run() has noted.
   void tell_stalls() noexcept;
@@ -56,7 +56,7 @@ class warning_watch {
   struct running_part {
     tasks::running_work work;
     const actor::cell_type* type;  // null: no actor's
-    std::uint64_t number;          // differs from those of other parts of the same handler
+    std::uint64_t number;          // differs from the numbers of the same handler's other parts
     std::int64_t first_ns;         // when it was seen first
     bool counted = false;          // as a warning
     bool is_same_as(const running_part& other) const noexcept {
@@ -99,9 +99,9 @@ class warning_watch {
   number_watch numbers_;
 
   std::vector<running_part> running_;
-  bool looks_twice_ = false;  // the next look at what runs follows soon on the last one
+  bool looks_twice_ = false;  // the next look at running parts follows soon on the last one
   std::int64_t idle_ns_ = 0;  // pause while no handler runs
-  // calls of a handler that a sample showed to be too long, so far
+  // the calls so far of a handler that a sample showed to be too long
   std::map<std::pair<std::string_view, std::string_view>, std::uint64_t> sampled_;
   std::map<std::string_view, class_mail> mail_;        // of the classes that have mail
   std::unordered_map<std::uint64_t, growth> growing_;  // by the actor's id

@@ -12,7 +12,7 @@ namespace troupe {
 template <class Runtime>
 class served_runtimes {
  public:
-  // Calls `start` for the first one. What that throws is passed on; then the runtime is not added.
+  // Calls `start` for the first one. Its exceptions pass through; then the runtime is not added.
   template <class Start>
   void add(Runtime& runtime, Start start) {
     std::lock_guard change(changes_);
@@ -36,7 +36,7 @@ class served_runtimes {
     if (forget(runtime)) end();
   }
 
-  // Calls `use` with all of them, which stay meanwhile; returns what it returns.
+  // Calls `use` with all of them, which stay meanwhile, and returns its result.
   template <class Use>
   auto with_all(Use use) {
     std::lock_guard lock(mutex_);

@@ -40,7 +40,7 @@ class side_pool {
   void shut_down();
 
  private:
-  // What each thread runs: calls, one after the other, until the pool is shut down.
+  // The loop of each thread: calls, one after the other, until the pool is shut down.
   void run_calls();
 
   const unsigned threads_max_;

@@ -26,7 +26,7 @@ class component_list : public std::enable_shared_from_this<component_list> {
     const char* label;  // the member that has the name
     std::string name;   // a second one of that name in its list gets " (2)", and so on
     // Gives its numbers, a row for each thing. Called by the thread that makes the summary, under
-    // no lock, even if the entry has just gone. The labels begin with those of the component: the
+    // no lock, even if the entry has just gone. The labels begin with the component's labels: the
     // runtime and the name. Numbers whose prefix is "troupe_" and the list's name are also members
     // of its object in the summary.
     std::function<void(observe::row_sink&, const std::vector<std::string>& labels)> read = {};
@@ -65,9 +65,9 @@ class component_list : public std::enable_shared_from_this<component_list> {
   std::list<component> all_;
 };
 
-// Those of that runtime. They may outlive it.
+// The components of that runtime. They may outlive it.
 std::shared_ptr<component_list> components_of(const runtime& rt);
-// Those of the runtime of the calling code. `who` is named in the usage_error that there is none.
+// The components of the calling code's runtime. Without one, throws usage_error naming `who`.
 std::shared_ptr<component_list> components_here(const char* who);
 
 }  // namespace troupe::observing

@@ -18,7 +18,7 @@
 
 namespace troupe::observing {
 
-// A handler that is told and asked has two functions, but one name.
+// A handler that is called by tell and by ask has two functions, but one name.
 struct handler_sum {
   std::uint64_t messages = 0, resumed = 0, failures = 0;
   std::uint64_t busy_ticks = 0, busy_samples = 0, wait_samples = 0;
@@ -60,10 +60,10 @@ struct lazy_sum {
 };
 std::map<std::string_view, lazy_sum> sum_up(const jobs::lazy_counts* counts);
 
-// The values of a histogram in ticks as one in seconds; `sum` is that of all ticks.
+// The values of a histogram in ticks as one in seconds; `sum` is the sum of all ticks.
 observe::distribution in_seconds(const observe::value_counts& ticks, double ticks_in_all,
                                  double ns_per_tick);
-// The same without a sum that was counted: that of the buckets' middles.
+// The same without a counted sum: it uses the middles of the buckets.
 observe::distribution in_seconds(const observe::value_counts& ticks, double ns_per_tick);
 
 // Times of samples are numbers of their own: they are scaled.

@@ -3,12 +3,12 @@
 // It looks at all threads some hundred times a second, at random distances, and shares the time
 // since the last look out: the processor time that the thread's clock shows goes to the handler
 // that runs, and the whole time counts as blocked if that handler sleeps in the system, or as idle
-// if nothing runs. So a share is right to a few percent after some seconds, for whatever handlers;
+// if nothing runs. A share is right to a few percent after some seconds, for whatever handlers;
 // the processor time of a thread is exact. The threads themselves do nothing for it.
 //
 // Invariants
 //   H1  no sum ever falls.
-//   H2  the processor times of a thread's handlers, with `unassigned`, are that of the thread.
+//   H2  the processor times of a thread's handlers, with `unassigned`, add up to the thread's.
 //
 // Thread: the observer's; readers hold the lock under which it looks.
 #pragma once
@@ -52,7 +52,7 @@ class thread_times {
   thread_times(const thread_times&) = delete;
   thread_times& operator=(const thread_times&) = delete;
 
-  // Looks if that is due. Returns when it wants to look again. Throws std::bad_alloc.
+  // Looks if that is due. Returns when it is to be called again. Throws std::bad_alloc.
   std::int64_t look(std::int64_t now_ns);
 
   // By worker; 0: all other threads.
