@@ -14,9 +14,9 @@ namespace troupe::http {
 std::optional<endpoint> v4_of(std::string_view text, std::uint16_t port = 0) noexcept;
 std::optional<endpoint> v6_of(std::string_view text, std::uint16_t port = 0) noexcept;
 
-// Whose connections and requests count as those of one client: an address of IPv4, also one that
-// came within IPv6 (::ffff:192.0.2.1), and the /64 network of an address of IPv6, since each host
-// can use a whole one. Addresses of one link (fe80::/10) share their network, and count by
+// Whose connections and requests count as one client's: an IPv4 address, even if it came within
+// IPv6 (::ffff:192.0.2.1), and the /64 network of an IPv6 address, since each host can use a whole
+// network. Addresses of one link (fe80::/10) share their network, and count by
 // themselves.
 std::string client_key(const endpoint& client);
 

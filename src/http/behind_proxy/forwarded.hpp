@@ -14,8 +14,8 @@
 
 namespace troupe::http {
 
-// Each proxy appends the address of its own peer, so the last entry is that of the proxy next to
-// the server, and whatever a client has sent lies further left. The walk goes from right to left
+// Each proxy appends the address of its own peer: the proxy next to the server writes the last
+// entry, and entries of a client lie further left. The walk goes from right to left
 // for as long as the address that it came to is one of `trusted`. It ends before an entry that is
 // no address ("unknown", "_hidden", malformed): then the client is not known, and the result is the
 // proxy that wrote that entry. `peer`: of the connection; empty for a Unix socket. Pure. Cost: no
@@ -33,7 +33,7 @@ std::optional<endpoint> address_of_element(std::string_view element) noexcept;
 
 // The last element of a list, which is cut off, without the spaces around it. A comma in quotes
 // separates nothing if `has_quotes`. The quotes are read from the right, so that an odd one of a
-// client cannot hide the comma before what a proxy has appended.
+// client cannot hide the comma before the entry that a proxy has appended.
 std::string_view take_last(std::string_view& list, bool has_quotes) noexcept;
 
 }  // namespace troupe::http

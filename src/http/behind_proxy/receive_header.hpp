@@ -1,5 +1,5 @@
-// receive_header: receives the header of the PROXY protocol, and no byte behind it, because what
-// follows belongs to TLS or to HTTP.
+// receive_header: receives the header of the PROXY protocol, and no byte behind it, because the
+// bytes that follow belong to TLS or to HTTP.
 #pragma once
 
 #include <optional>

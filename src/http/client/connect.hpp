@@ -18,8 +18,8 @@ struct route {
 
   bool is_absolute() const noexcept { return by != nullptr && !tunnel; }
 };
-// `opaque`: what goes over the connection is no HTTP, so that a proxy must not read it, and nothing
-// else goes over it.
+// `opaque`: the bytes on the connection are no HTTP, so that a proxy must not read them, and no
+// other request uses the connection.
 route route_to(const client_core& core, const url& peer, bool opaque);
 
 // Returns a new connection. Throws resolve_error, io_error, tls_error, client_error, timed_out,

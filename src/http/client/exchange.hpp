@@ -43,7 +43,7 @@ class client_core : public std::enable_shared_from_this<client_core> {
   }
 
   const client_options options;
-  base::ledger kept;  // before what holds accounts
+  base::ledger kept;  // before the members that hold accounts
   kept_holders holders;
   const parser_limits limits;
   const proxy_table proxies;
@@ -114,7 +114,7 @@ class exchange {
   // The body is decoded from now on if it has a coding that is known; the head then says nothing of
   // the coding. Call it when the head was read.
   void begin_decoding(http::method asked);
-  // The next piece, behind what a read_all() has collected that was given up.
+  // The next piece, behind the pieces that a read_all() collected before it was given up.
   task<std::string_view> read();
   task<std::string> read_all();
 
@@ -167,9 +167,9 @@ class exchange {
   task<std::string_view> next_decoded();
   void check_decoded();
   task<> collect();
-  // `collected`: the capacity of what read_all() has so far.
+  // `collected`: the capacity of the text that read_all() has so far.
   void count_kept(std::size_t collected);
-  // Frees what read_all() has collected.
+  // Frees the text that read_all() has collected.
   void forget_collected() noexcept;
 
   std::unique_ptr<decoded_body> decoded_;
@@ -185,8 +185,8 @@ class exchange {
 
 // Whether one of the lines `Name: value` has that name.
 bool names_field(std::string_view lines, std::string_view name) noexcept;
-// Whether a request says how many bytes its body has: it has one, or its method is one of those
-// that have.
+// Whether a request says how many bytes its body has: it has a body, or its method (POST, PUT,
+// PATCH) expects a body.
 bool has_length_line(client_request& asked) noexcept;
 // The line of the field Cookie, if there are cookies for the request.
 std::string cookie_line(const client_core& core, client_request& asked, const url& to,
@@ -210,7 +210,7 @@ class client_access {
   static upload_function& upload(client_request& asked) noexcept { return asked.upload_; }
   static bool& has_body(client_request& asked) noexcept { return asked.has_body_; }
   static http::url url_of(const client_request& asked) { return url_of(asked, asked.url()); }
-  // `text` stands for the request's own.
+  // `text` replaces the request's own.
   static http::url url_of(const client_request& asked, std::string_view text) {
     return asked.as_written_ ? url::parse_as_written(text) : url::parse(text);
   }

@@ -1,5 +1,5 @@
-// kept_answer: what a client keeps of one answer until the program reads it, as an account in the
-// client's ledger (docs/protocols/accounts.md). The peer is the origin.
+// kept_answer: the bytes that a client keeps of one answer until the program reads them, as an
+// account in the client's ledger (docs/protocols/accounts.md). The peer is the origin.
 // kept_holders: the parts of a client whose kept bytes any thread frees when they were asked to
 // end.
 #pragma once
@@ -97,7 +97,7 @@ class kept_answer final : public base::account {
   }
   bool is_counted() const noexcept { return peer_ != nullptr; }
   // Whether the answer was asked to end, since the client keeps too much.
-  // order: acquire  pairs with end_account/release: a wake-up that was seen says what it is for
+  // order: acquire  pairs with end_account/release: a wake-up that was seen shows its reason
   bool was_ended() const noexcept { return is_ended_.load(std::memory_order_acquire); }
 
  private:

@@ -13,8 +13,8 @@
 
 namespace troupe::http {
 
-// One body, in pieces of any length. It gives no more at a time than its caller has room for, so a
-// few bytes that become many cost the time and the memory of what the caller takes.
+// One body, in pieces of any length. It gives no more at a time than its caller has room for: a
+// few bytes that become many cost the time and the memory of the pieces that the caller takes.
 // Thread: one at a time.
 class decoder {
  public:

@@ -20,7 +20,7 @@ bool has_coding(coding one) noexcept;
 class encoder {
  public:
   virtual ~encoder() = default;
-  // What is to be true of the text behind these bytes.
+  // The required state of the text behind these bytes.
   enum class until : std::uint8_t {
     more,   // nothing: bytes may wait in the encoder
     flush,  // all bytes so far can be decoded

@@ -12,7 +12,7 @@
 
 namespace troupe::http {
 
-// Throw usage_error, in the name of `of`, for what is no name of a field; and for a value with a
+// Throw usage_error, in the name of `of`, for a text that is no field name; and for a value with a
 // control byte, which could add a field or end the head.
 void check_field_name(std::string_view name, const char* of);
 void check_field_value(std::string_view name, std::string_view value, const char* of);

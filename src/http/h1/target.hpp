@@ -1,4 +1,4 @@
-// target: checks of what a request is for, which are the same in each version of HTTP.
+// target: checks of a request's target, which are the same in each version of HTTP.
 #pragma once
 
 #include <string_view>
@@ -10,7 +10,7 @@ namespace troupe::http {
 
 // True for a name, an IPv4 address, or an IPv6 address in brackets, each with a port or without.
 bool is_host(std::string_view text) noexcept;
-// Checks the form of a request's target. Sets path and query, and the host if the target has one.
+// Checks the form of a request's target. Sets path and query, and the host of an absolute target.
 fault check_target(message_head& head) noexcept;
 
 }  // namespace troupe::http

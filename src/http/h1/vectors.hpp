@@ -1,5 +1,5 @@
-// Requests as attackers and unusual clients send them, and the result that each must have: what the
-// parser reads, in words, and the fault if there is one. Several tests share them.
+// Requests as attackers and unusual clients send them, and the result that each must have: the
+// parser's events, in words, and the fault of a bad request. Several tests share them.
 #pragma once
 
 #include <string_view>

@@ -1,7 +1,7 @@
 // conversation: runs one HTTP/2 connection: reads, starts handlers, writes. It exists as long as
 // the connection, even while that is parked; then it has no streams.
 //
-// The connection's task reads. A child of it writes what handlers leave to be written; each handler
+// The connection's task reads. A child of it writes the output that handlers leave; each handler
 // that waits is also a child. All of this therefore runs one at a time, without a lock.
 // Invariants
 //   C1  at most one of the reader and the writer writes, between begin() and end() of `writes_`.

@@ -42,13 +42,13 @@ class exchange final : public handling, private transport {
   // `ends`: the request has no body.
   exchange(conversation& connection, std::int32_t stream, head_block&& head, bool ends);
   ~exchange() { TROUPE_INVARIANT(handler_ != handler_stage::waits, "C3"); }
-  // Its memory is kept for the next one, as that of a coroutine of this size is.
+  // Its memory is kept for the next one, like the memory of a coroutine of this size.
   static void* operator new(std::size_t bytes) { return tasks::allocate_frame(bytes); }
   static void operator delete(void* at, std::size_t bytes) noexcept {
     tasks::deallocate_frame(at, bytes);
   }
 
-  // ---- what comes from the client ----
+  // ---- input from the client ----
   void came(std::string_view piece);
   void ended(head_block&& trailer);
   // The stream no longer exists, or the connection.
@@ -59,7 +59,7 @@ class exchange final : public handling, private transport {
   // Bytes that were kept back may be sent again.
   std::size_t take_kept_back() noexcept;
 
-  // ---- what goes to the client ----
+  // ---- output to the client ----
   std::size_t more(std::span<char> room, bool& ends);
   // Whether there are bytes for the client, which waits for nothing but to take them.
   bool is_sending() const noexcept { return !unsent_.empty() || progress_.answer_is_partly_sent(); }
@@ -83,7 +83,7 @@ class exchange final : public handling, private transport {
   // How many bytes are kept for this stream, in this object and below it.
   std::size_t kept_bytes() const noexcept;
   std::size_t files() const noexcept;
-  // Ends the stream, and frees what can be freed at once.
+  // Ends the stream, and frees all that can be freed at once.
   void give_up() noexcept;
   // The client that a trusted proxy names; null if the connection's client is the one.
   base::account* account() noexcept { return account_.get(); }
@@ -146,7 +146,7 @@ class exchange final : public handling, private transport {
   void count_kept() noexcept override;
   bool reserve_encoder(std::size_t bytes) noexcept override;
 
-  // What a stream keeps that comes by a trusted proxy.
+  // The account of a stream that comes by a trusted proxy.
   class own_account final : public base::account {
    public:
     own_account(exchange& owner, server_state& server, std::string_view client);
@@ -170,7 +170,7 @@ class exchange final : public handling, private transport {
   fault wrong_ = fault::none;  // why the request, or its body, is refused
   response answer_;
 
-  std::string unread_, piece_;  // of the body: what no handler has read; what one reads now
+  std::string unread_, piece_;  // of the body: bytes without a reader yet; the reader's piece now
   std::size_t kept_back_ = 0;   // bytes that were taken, and for which no window was given yet
   paced_arrival body_;
   std::optional<event> news_;

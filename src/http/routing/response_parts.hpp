@@ -1,5 +1,5 @@
-// response_parts: what an answer has besides a plain body, and what a connection needs for files
-// and WebSockets.
+// response_parts: the parts of an answer besides a plain body, and the functions of a connection
+// for files and WebSockets.
 #pragma once
 
 #include <cstddef>
@@ -57,8 +57,8 @@ struct response::special {
 };
 
 // Reads from `offset` of the part on. Returns the number of bytes, which is smaller than `to` at
-// the end of the file. Blocks while the system reads from the disk what is not in its memory, so
-// `to` is to be small.
+// the end of the file. Blocks while the system reads from the disk if the bytes are not in its
+// memory; `to` is therefore to be small.
 std::size_t read_file(const file_part& part, std::uint64_t offset, std::span<char> room) noexcept;
 
 // The answer to a request for a WebSocket.
@@ -69,7 +69,7 @@ struct websocket_answer {
   websocket_terms terms;
 };
 websocket_answer websocket_handshake(const message_head& head, const websocket_options& options);
-// websocket_key: makes a client's Sec-WebSocket-Key. websocket_answer_to: what the server answers
+// websocket_key: makes a client's Sec-WebSocket-Key. websocket_answer_to: the server's answer
 // to it.
 std::string websocket_key();
 std::string websocket_answer_to(std::string_view key);

@@ -1,9 +1,9 @@
 // handshakes: the TLS handshakes of one server: how many are under way, and how they have ended.
 //
-// A listener with TLS accepts by these limits: those of the server, and that of handshakes. A
+// A listener with TLS accepts by these limits: the server's and the handshakes' limit. A
 // listener without TLS is not affected by the second one. One client makes only so many handshakes
-// at a time as its share; the others of it are accepted, and wait in line. So clients that say
-// nothing take neither all the handshakes nor the listener's backlog.
+// at a time as its share; the others of it are accepted, and wait in line. Clients that say nothing
+// therefore take neither all the handshakes nor the listener's backlog.
 // Threads: any.
 //
 // Rejected: to end handshakes of a client beyond its share; a slow but honest client that opens
@@ -49,7 +49,7 @@ enum class secure_event : std::uint8_t {
   count_of_events,
 };
 
-// What the failure of a handshake counts as, and that of a connection after its handshake.
+// The events as which a failed handshake, and a failure after the handshake, are counted.
 secure_event handshake_event_of(tls_failure why) noexcept;
 inline secure_event later_event_of(tls_failure why) noexcept {
   return why == tls_failure::truncated ? secure_event::unannounced_end : secure_event::damaged;

@@ -15,7 +15,7 @@
 
 namespace troupe::http {
 
-// A TLS stream that knows the address of its peer. The address is read before the TLS stream is
+// A TLS stream that keeps the address of its peer. The address is read before the TLS stream is
 // made, because afterwards the TCP stream below it cannot be reached. Empty when the peer had
 // already gone.
 class secret_stream : public tls_stream {
@@ -34,8 +34,8 @@ class secret_stream : public tls_stream {
   // returns false when the server has ended the connection meanwhile.
   bool try_turn() { return begun_.try_begin(); }
   task<bool> wait_for_turn(server_state& server, std::stop_token stop);
-  // Makes the handshake, and counts how it ends. Returns false if it has failed: then the peer was
-  // told, as far as possible, and the connection is to be closed.
+  // Makes the handshake, and counts how it ends. Returns false if it has failed: then the peer has
+  // got an alert, as far as possible, and the connection is to be closed.
   task<bool> begin(server_state& server, std::stop_token stop);
 
  private:

@@ -43,7 +43,7 @@ class admission_ticket {
     client_ = std::move(said);
     is_welcome_ = server_->admit_for(address, peer_);
   }
-  // What a proxy has said; null if the connection's own peer is the client.
+  // The header that a proxy has sent; null if the connection's own peer is the client.
   const proxy_header* client() const noexcept { return client_.get(); }
 
  private:

@@ -65,8 +65,8 @@ class connection_over final : public connection {
   // The account ends before the ticket, which leaves the client.
   ~connection_over() override { stop_counting(); }
 
-  // Runs until the connection ends or parks. Throws what the stream throws. Everything that happens
-  // with every batch of requests is written out in this function, because a coroutine of its own
+  // Runs until the connection ends or parks. Throws the stream's exceptions. All steps of each
+  // batch of requests are written out in this function, because a coroutine of its own
   // would cost a frame each time. No ?: within a co_await makes a temporary: GCC 12 would destroy
   // that twice.
   task<> run() {
@@ -196,7 +196,7 @@ class connection_over final : public connection {
       try {
         return stream_.peer();
       } catch (const io_error&) {
-        // The peer has reset the connection, so no peer is left to answer. When the handler ends by
+        // The peer has reset the connection: no peer is left to answer. When the handler ends by
         // this exception, that is not a failure of the program.
         health_.break_off();
         tell_gone();
@@ -405,9 +405,9 @@ class connection_over final : public connection {
     }
   }
 
-  // Called in a catch block, with what an operation of the stream has thrown. When a handler
+  // Called in a catch block, with the exception of an operation of the stream. When a handler
   // cancels one of its own branches, that breaks nothing, unless a part was already sent: the peer
-  // would take what follows for the rest of that part.
+  // would take the next bytes for the rest of that part.
   void note_break(bool in_part = false) noexcept {
     try {
       throw;

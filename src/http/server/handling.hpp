@@ -1,5 +1,5 @@
 // handling: one request and its handler, whatever protocol the request came by: its route, its
-// memory, its trace, and what the handler has thrown.
+// memory, its trace, and the handler's exception.
 //
 // Threads: the task of the connection.
 #pragma once
@@ -48,7 +48,7 @@ class handling : protected request_source {
   fault begin_decoding();
   // The answer to a request that is refused, which says why.
   response refusal(fault why) const;
-  // What next_piece() decodes: the next piece of the body as it came, valid until the next call.
+  // The input of next_piece(): the next piece of the body as it came, valid until the next call.
   virtual task<std::string_view> next_encoded() = 0;
 
   // In an observed program the request is counted. It is in the trace in which its client made it,
@@ -82,7 +82,7 @@ class handling : protected request_source {
   response run_handler(std::exception_ptr& thrown);
   // Calls a handler that is a coroutine. Returns nothing when the path does not fit it.
   std::optional<task<response>> start_handler();
-  // Makes what the handler threw a failure of the program, if it threw something.
+  // Makes the handler's exception, if there is one, a failure of the program.
   void report_failure() noexcept;
   // Adds a page to an error that has no body.
   void complete(response& with) const;
@@ -93,7 +93,7 @@ class handling : protected request_source {
   http::request request_;
   owned_context memory_;  // of the request; null while there is none
   std::optional<snapshot> empty_memory_;
-  // What a handler threw. It may refer to `memory_`: it is declared behind that and destroyed
+  // The handler's exception. It may refer to `memory_`: it is declared behind that and destroyed
   // before it.
   std::exception_ptr failure_;
   router::found route_;

@@ -1,9 +1,9 @@
 // connection: reads the requests of one client, one after the other, and answers them. It does not
-// know its stream: the derived class connection_over<Stream> (connection_over.hpp) owns that.
+// use its stream: the derived class connection_over<Stream> (connection_over.hpp) owns that.
 //
 // Requests that arrived together are answered together. advance() goes through the input for as
 // long as no request has to wait, puts the answers of handlers that do not wait into the output,
-// and returns what its caller is to do next.
+// and returns the next step of its caller.
 //
 // Threads: the connection's own task. Any thread that holds the server's mutex may also read the
 // clock, and call end().
@@ -51,7 +51,7 @@ class conversation;
 
 class connection : public transport, protected handling {
  public:
-  // `counted`: the client for which the connection keeps what it keeps.
+  // `counted`: the client whose share the connection's memory counts against.
   connection(std::shared_ptr<server_state> of, server_state::client_peer& counted,
              const connection_past& was = {});
   connection(const connection&) = delete;
@@ -74,7 +74,7 @@ class connection : public transport, protected handling {
   // Call it in a turn, with the server's mutex held: nothing more comes or goes, whatever the
   // connection's task does.
   void shut() noexcept;
-  // Makes what a handler has thrown a failure of the program.
+  // Makes the handler's exception a failure of the program.
   void report() noexcept { report_failure(); }
 
  protected:
@@ -132,11 +132,11 @@ class connection : public transport, protected handling {
   std::size_t kept_bytes() const noexcept;
   // The stream that bytes are read from. With TLS it is the stream below TLS.
   virtual stream& wire() noexcept = 0;
-  // Read and write as those of the stream, for HTTP/2. A read is ended by end(); a read that is
+  // Read and write as the stream's functions, for HTTP/2. A read is ended by end(); a read that is
   // `patient` is not ended by end(draining).
   virtual task<std::size_t> read_wire(std::span<char> to, bool patient) = 0;
   virtual task<std::size_t> write_wire(std::string_view bytes) = 0;
-  // Writes what the system takes now.
+  // Writes as many bytes as the system takes now.
   virtual std::size_t write_wire_at_once(std::string_view bytes) noexcept = 0;
   // An operation has shown that the client has disconnected.
   void tell_gone() noexcept {
@@ -222,7 +222,7 @@ class connection : public transport, protected handling {
   // the rest of a body that did not arrive whole with its head; it is read from here then
   std::optional<input> body_in_;
   gone_watch_ptr watch_;  // of this request, if its handler has asked for it
-  // What the connection keeps, HTTP/2 included.
+  // The memory that the connection keeps, HTTP/2 included.
   struct own_account final : base::account {
     explicit own_account(connection& owner) noexcept : owner_(owner) {}
     void end_account() noexcept override { owner_.server_->end_over_budget(owner_); }

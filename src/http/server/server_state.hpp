@@ -1,9 +1,9 @@
-// server_state: what the connections of one server share: routes, limits, the lists of connections,
-// and the sweep that ends connections whose time is over.
+// server_state: the state that the connections of one server share: routes, limits, the lists of
+// connections, and the sweep that ends connections whose time is over.
 //
 // Threads: any. The mutex guards the lists and the counts. A connection is in a list for as long as
-// it lives or is parked, so a thread that holds the mutex may end one (connection::end). That call
-// only cancels the operation that the connection waits for. No thread holds the mutex for more
+// it lives or is parked: a thread that holds the mutex may therefore end it (connection::end). That
+// call only cancels the operation that the connection waits for. No thread holds the mutex for more
 // connections than one piece of a walk has: a server may have 100,000 of them. A walk over the live
 // ones, and after it over the parked ones, misses none that was there when it began: a connection
 // enters the live list in front, and enter() then does to it the same as the walk.
@@ -71,7 +71,7 @@ struct server_state final : std::enable_shared_from_this<server_state>, protocol
   event_counts<connection_ending, connection_endings> ended;
   observe::sharded_counter accepted, turned_away;
 
-  // What is kept for all clients, and how much of it for each.
+  // The memory that is kept for all clients, and the share of each.
   base::ledger kept;
   using client_peer = base::ledger::peer;
 
@@ -103,8 +103,8 @@ struct server_state final : std::enable_shared_from_this<server_state>, protocol
   void shed() override;
   // The same for handshakes that have taken at least a second.
   void shed_handshakes();
-  // Ends all connections, with what their tasks await and the calls that they have begun, and shuts
-  // their sockets: a call that cannot be cancelled holds up no client. Call it in a turn.
+  // Ends all connections, the awaited operations of their tasks and the calls that they have begun,
+  // and shuts their sockets: a call that cannot be cancelled holds up no client. Call it in a turn.
   void end_all() noexcept;
   // Lets a connection that was ended as late send its answer.
   void revive(connection& live);
@@ -113,7 +113,7 @@ struct server_state final : std::enable_shared_from_this<server_state>, protocol
   void drain(std::chrono::nanoseconds idle_time);
   // How long they are left; 0 after stop().
   std::chrono::nanoseconds idle_time() const;
-  // The client of the connection speaks HTTP/2, and is told when the server drains.
+  // The client of the connection speaks HTTP/2, and gets a notice when the server drains.
   void speaks_h2(connection& live);
   // Ends connections that are late, and finishes when there are no connections.
   static task<> sweep(std::shared_ptr<server_state> self);

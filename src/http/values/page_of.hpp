@@ -8,8 +8,8 @@
 
 namespace troupe::http {
 
-// The page for a request with these fields. It has Vary if the request has Accept: one without gets
-// what every client can take.
+// The page for a request with these fields. It has Vary if the request has Accept: a request
+// without Accept gets the form that every client can take.
 response page_of(const fields& asked, int status, std::string_view detail = {});
 
 }  // namespace troupe::http

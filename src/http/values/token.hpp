@@ -1,4 +1,4 @@
-// token: the letters of which names of fields, cookies and parameters are made, and those of the
+// token: the letters of which names of fields, cookies and parameters are made, and the letters of
 // values of fields.
 #pragma once
 

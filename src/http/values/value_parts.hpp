@@ -38,7 +38,7 @@ constexpr std::string_view take_part(std::string_view& left, char end) noexcept 
 // \", and leave the backslashes of a path as they are.
 std::string parameter_of_part(std::string_view disposition, std::string_view name);
 
-// Whether a field Accept-Encoding says what it thinks of answers as they are.
+// Whether a field Accept-Encoding accepts or refuses answers without a coding.
 inline bool names_identity(std::string_view accepted) noexcept {
   while (!accepted.empty()) {
     std::string_view one = take_part(accepted, ',');

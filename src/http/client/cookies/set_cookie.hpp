@@ -1,4 +1,4 @@
-// set_cookie: reads what a server asks a client to keep (RFC 6265bis, 5.6).
+// set_cookie: reads a cookie that a server asks a client to keep (RFC 6265bis, 5.6).
 #pragma once
 
 #include <chrono>

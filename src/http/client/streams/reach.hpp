@@ -39,8 +39,8 @@ struct attempt {
   std::exception_ptr failure;
   bool stale = false;  // not a byte of an answer came: the kept connection was already dead
 };
-// A server may answer, and close or stop reading, before it has all of the request. So a failure to
-// send does not count when there is an answer.
+// A server may answer, and close or stop reading, before it has all of the request. A failure to
+// send therefore does not count when there is an answer.
 task<attempt> try_once(exchange& by, client_request& asked, const route& way,
                        const std::string& lines);
 

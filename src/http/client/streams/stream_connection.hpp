@@ -104,7 +104,7 @@ class stream_connection final : public std::enable_shared_from_this<stream_conne
   // sets the event.
   std::optional<bool> allows_connect();
   const event& settings_came() const noexcept { return settings_came_; }
-  // What the caller expects, until the server says it.
+  // The caller's assumption, until the server states its limit.
   void expect(std::size_t streams);
   // Asks, at the caller's place. `to` is closed and refused if the connection takes no request any
   // more.
@@ -120,9 +120,9 @@ class stream_connection final : public std::enable_shared_from_this<stream_conne
   void end_kept(asked_stream& exchange) noexcept;
   // Takes the arrived part of the body; gives the server a window for as much.
   void take_body(asked_stream& exchange, std::string& body);
-  // The caller wants no more of it.
+  // The caller needs no more of it.
   void drop(asked_stream& exchange);
-  // Nobody reads its answer any more.
+  // Its answer has no reader any more.
   void forget(asked_stream& exchange) noexcept;
   // A request that was asked then has waited in vain. If nothing at all has arrived since, the
   // server may be gone, and the connection gets no more requests.

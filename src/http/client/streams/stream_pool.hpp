@@ -31,7 +31,7 @@ namespace troupe::http {
 
 class stream_pool;
 
-// What a request may do: ask at a place that is reserved for it, or connect.
+// The right of a request: to ask at a place that is reserved for it, or to connect.
 class stream_turn {
  public:
   stream_turn() noexcept {}
@@ -104,7 +104,7 @@ class stream_pool {
     std::vector<std::shared_ptr<stream_connection>> open;
     std::deque<waiter*> waiting;
     bool connecting = false;
-    // What the last server to say so allows; so many are asked before a new connection says it.
+    // The latest limit of a server; so many are asked before a new connection states its own.
     std::size_t streams_max = SIZE_MAX;
     bool is_plain = false;  // the last connection spoke HTTP/1.1
   };

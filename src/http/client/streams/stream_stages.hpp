@@ -46,7 +46,7 @@ class asked_stage {
 class sharing_stage {
  public:
   bool takes_requests() const noexcept { return stage_ == stage::open; }
-  // The driver fails what it finds, or another one has the wire.
+  // The driver fails the requests that it finds, or another driver has the wire.
   bool is_over() const noexcept { return stage_ == stage::over; }
 
   // It takes no new requests.

@@ -1,5 +1,5 @@
-// client_session: the framing of HTTP/2 for a client, over nghttp2: takes bytes, reports what is in
-// them, and gives the bytes to send. It does no I/O.
+// client_session: the framing of HTTP/2 for a client, over nghttp2: takes bytes, reports their
+// contents, and gives the bytes to send. It does no I/O.
 //
 // Without nghttp2 the library has no session: make() returns null.
 //
@@ -37,7 +37,7 @@ struct client_session_events {
   virtual void on_body(std::int32_t stream, std::string_view piece) = 0;
   // The answer is complete.
   virtual void on_end(std::int32_t stream, head_block&& trailer) = 0;
-  // The stream no longer exists. `why`: the code of the reset, if there was one; 0 for a stream
+  // The stream no longer exists. `why`: the code of the reset, if it was reset; 0 for a stream
   // that was refused by GOAWAY.
   virtual void on_closed(std::int32_t stream, stream_end how, std::uint32_t why) = 0;
   // Writes the next bytes of a request's body to `to`. Returns how many; sets `ends` when no more
@@ -92,7 +92,7 @@ class client_session {
   virtual void reset(std::int32_t stream, code why) = 0;
   // Fields behind the body of a request, before more_of() says that it ends.
   virtual void end_with(std::int32_t stream, const header_lines& trailer) = 0;
-  // No more of the body follows behind what more_of() has given, all of which was given to send().
+  // No more of the body follows behind the bytes of more_of(), all of which were given to send().
   // Sends the fields of end_with(), if there are some, and ends the stream, even where the server
   // has given no window for more bytes.
   virtual void end_body(std::int32_t stream) = 0;

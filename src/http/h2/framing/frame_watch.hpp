@@ -19,7 +19,7 @@
 
 namespace troupe::http::h2 {
 
-// What a peer has done too much.
+// The limit that a peer has exceeded.
 enum class excess : std::uint8_t {
   none,
   header_list,
@@ -100,7 +100,7 @@ class frame_watch {
   struct counts {
     std::size_t resets = 0, settings = 0, pings = 0, window_updates = 0, priorities = 0,
                 empty_data = 0, other_frames = 0, heads = 0;
-    // What allows for more of the others: DATA frames that this end has sent, streams.
+    // The counts that allow for more of the others: DATA frames that this end has sent, streams.
     std::size_t data_sent = 0, streams = 0, closed = 0;
   };
   struct allowance {

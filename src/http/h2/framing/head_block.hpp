@@ -1,5 +1,5 @@
 // head_block: the fields of one head or trailer of HTTP/2, collected one by one. They lie in one
-// text, as http::fields wants them.
+// text, as http::fields needs them.
 //
 // Threads: one at a time.
 #pragma once

@@ -16,7 +16,7 @@ class header_lines {
  public:
   // The name is made lower-case.
   void add(std::string_view name, std::string_view value);
-  // Adds lines "Name: value\r\n". Leaves out what HTTP/2 does not allow.
+  // Adds lines "Name: value\r\n". Leaves out fields that HTTP/2 does not allow.
   void add_lines(std::string_view lines);
   void clear() noexcept {
     text_.clear();

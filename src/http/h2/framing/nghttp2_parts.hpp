@@ -1,5 +1,5 @@
-// nghttp2_parts: what the sessions of both sides need to use nghttp2. Include it in the source
-// files of the two sessions only.
+// nghttp2_parts: the code for nghttp2 that the sessions of both sides share. Include it in the
+// source files of the two sessions only.
 #pragma once
 
 #if TROUPE_HAS_LIBNGHTTP2
@@ -44,7 +44,7 @@ inline void check_memory(int result) {
   if (result == NGHTTP2_ERR_NOMEM) throw std::bad_alloc();
 }
 
-// Calls what nghttp2 has asked for; no exception may leave a function that nghttp2 calls.
+// Makes a call for nghttp2; no exception may leave a function that nghttp2 calls.
 template <class Function>
 int guarded(Function&& function) noexcept {
   try {
@@ -61,7 +61,7 @@ struct nghttp2_deleted {
   void operator()(nghttp2_option* one) const noexcept { nghttp2_option_del(one); }
 };
 
-// What both sides set: windows are given by the callers, and frame_watch counts what the peer does.
+// The options of both sides: callers give the windows, and frame_watch counts the peer's frames.
 inline std::unique_ptr<nghttp2_option, nghttp2_deleted> common_options() {
   nghttp2_option* to = nullptr;
   if (nghttp2_option_new(&to) != 0) throw std::bad_alloc();
@@ -73,7 +73,7 @@ inline std::unique_ptr<nghttp2_option, nghttp2_deleted> common_options() {
   return std::unique_ptr<nghttp2_option, nghttp2_deleted>(to);
 }
 
-// The window of a connection limits nothing: those of its streams do, so that a reader that is slow
+// The window of a connection limits nothing: its streams' windows do, so that a reader that is slow
 // holds up its own stream only.
 inline constexpr std::int32_t connection_window = 16 * 1024 * 1024;
 
@@ -92,8 +92,8 @@ class call_under_way {
   bool& of_session_;
 };
 
-// A session over nghttp2: what both sides share. `Interface`: session or client_session. `Self`:
-// the class of that side, which has on_frame(), on_sent(), on_close() and has_trailer_behind().
+// A session over nghttp2: the common part of both sides. `Interface`: session or client_session.
+// `Self`: that side's class, which has on_frame(), on_sent(), on_close() and has_trailer_behind().
 template <class Self, class Interface>
 class nghttp2_session_of : public Interface {
  public:
@@ -154,8 +154,8 @@ class nghttp2_session_of : public Interface {
     trailer_bytes_ += trailer.bytes();
   }
   // nghttp2 asks for the end of a body only when there is a window for more bytes; an end needs
-  // none (RFC 9113, 6.9). It sends fields behind a body without one, though, even none at all:
-  // add_frame() makes an empty DATA frame of those.
+  // none (RFC 9113, 6.9). It needs no window, though, for fields behind a body, even for an empty
+  // list of fields: add_frame() makes an empty DATA frame of that.
   void end_body(std::int32_t stream) override {
     if (nghttp2_session_find_stream(session_, stream) == nullptr)
       return early_ends_.push_back(stream);
@@ -233,7 +233,7 @@ class nghttp2_session_of : public Interface {
  private:
   template <class>
   friend struct nghttp2_callbacks;
-  // HEADERS without a field that end a stream are sent as DATA: what no reader takes for a trailer.
+  // HEADERS without a field that end a stream become DATA, which no reader takes for a trailer.
   static void add_frame(output& frames, std::string_view bytes) {
     constexpr std::string_view no_fields{"\0\0\0\1\5", 5}, no_data{"\0\0\0\0\1", 5};
     constexpr std::size_t head_bytes = 9;
@@ -252,7 +252,7 @@ class nghttp2_session_of : public Interface {
   }
 };
 
-// What nghttp2 calls. No exception may leave these functions.
+// The functions that nghttp2 calls. No exception may leave them.
 template <class Self>
 struct nghttp2_callbacks {
   static Self& of(void* self) noexcept { return *static_cast<Self*>(self); }

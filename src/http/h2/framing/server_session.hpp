@@ -1,5 +1,5 @@
-// server_session: the framing of HTTP/2 for a server, over nghttp2: takes bytes, reports what is in
-// them, and gives the bytes to send. It does no I/O.
+// server_session: the framing of HTTP/2 for a server, over nghttp2: takes bytes, reports their
+// contents, and gives the bytes to send. It does no I/O.
 //
 // Without nghttp2 the library has no session: make() returns null.
 //
@@ -75,7 +75,7 @@ class server_session {
                        bool has_body) = 0;
   // Fields behind the body of an answer, before more_of() says that it ends.
   virtual void end_with(std::int32_t stream, const header_lines& trailer) = 0;
-  // No more of the body follows behind what more_of() has given, all of which was given to send().
+  // No more of the body follows behind the bytes of more_of(), all of which were given to send().
   // Sends the fields of end_with(), if there are some, and ends the stream, even where the client
   // has given no window for more bytes.
   virtual void end_body(std::int32_t stream) = 0;
@@ -88,7 +88,7 @@ class server_session {
   // The handler has taken so many bytes of the body.
   virtual void consume(std::int32_t stream, std::size_t bytes) = 0;
   virtual void reset(std::int32_t stream, code why) = 0;
-  // The answer was sent, and nobody reads the rest of the request: resets the stream with NO_ERROR
+  // The answer was sent, and the rest of the request has no reader: resets the stream with NO_ERROR
   // (RFC 9113, 8.1) when the client has answered a PING that follows the answer. At once it would
   // reach clients together with the answer, and some then take the answer for lost (curl 7.88).
   virtual void stop_upload(std::int32_t stream) = 0;

@@ -1,7 +1,7 @@
 // call_end: ends the function that streams an answer or a request's body, or that talks over a
-// WebSocket, when nobody is left whom it could serve. docs/protocols/http_ends.md has the rules.
+// WebSocket, when it serves no client any more. docs/protocols/http_ends.md has the rules.
 //
-// Each such call has one, and whatever ends the call goes through it: the end of the peer, and
+// Each such call has a call_end, through which each cause ends the call: the end of the peer, and
 // server::stop() for an answer that has no end of its own. The function runs within the stop token
 // of its call_end (run()), so that all that it awaits ends as cancelled, and
 // this_call::stop_token() is requested. The end of the drain time is no cause here: it ends the
@@ -40,7 +40,7 @@ class call_end {
   void leave_server() noexcept { server_.reset(); }
 
   // Runs the function of the call. Returns false if the call was ended, and the function cancelled;
-  // throws what the function throws otherwise.
+  // throws the function's exception otherwise.
   task<bool> run(task<> function);
   // The same; `watch` runs beside the function, and may end the call.
   task<bool> run(task<> function, task<> watch);

@@ -42,8 +42,8 @@ class connection_clock {
   std::int64_t idle_since_ns() const noexcept {
     return idle_since_ns_.load(std::memory_order_relaxed);  // order: relaxed  a time, as above
   }
-  // Whether the server may end such a connection to make room for another one: it is idle, and if
-  // it is fresh, or before the end of its handshake, it has been so for at least a second.
+  // Whether the server may end such a connection to make room for another connection: it is idle,
+  // and if it is fresh, or before the end of its handshake, it has been so for at least a second.
   static bool is_idle(phase at, std::int64_t since_ns, std::int64_t now_ns) noexcept {
     constexpr std::int64_t fresh_ns = 1'000'000'000;  // for the first request to come
     const bool is_fresh = at == phase::fresh || at == phase::handshake || at == phase::in_line;

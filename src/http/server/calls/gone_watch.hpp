@@ -3,7 +3,7 @@
 //
 // The kernel reports the end of the connection even if bytes came before it that are not read yet:
 // the rest of the body, the next request, the closing alert of TLS. A connection has no watch until
-// a handler calls request::client_gone(), so other requests cost nothing.
+// a handler calls request::client_gone(): other requests cost nothing.
 // Rejected: a read ahead, because the bytes would have to be put back in front of the next request;
 // a check at regular intervals.
 //
@@ -33,7 +33,7 @@ namespace troupe::http {
 
 class gone_watch final : public io::arrival {
  public:
-  // What becomes of a client that ends only its sending half: it counts as gone; this is reported
+  // The treatment of a client that ends only its sending half: it counts as gone; this is reported
   // and no more; or it is not even reported.
   enum class half_close : std::uint8_t { is_gone, is_reported, is_ignored };
   explicit gone_watch(half_close how)
@@ -91,7 +91,7 @@ class gone_watch final : public io::arrival {
   }
 
   void drop() noexcept {
-    // order: acq_rel  the side that frees it sees what the other did; pairs with the other drop
+    // order: acq_rel  the side that frees it sees the other's writes; pairs with the other drop
     const int before = shares_.fetch_sub(1, std::memory_order_acq_rel);
     TROUPE_INVARIANT(before == 1 || before == 2, "W1");
     if (before == 1) delete this;

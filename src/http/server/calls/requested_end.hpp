@@ -90,7 +90,7 @@ class requested_end {
 
   // order: acquire  pairs with request()/release
   ending why() const noexcept { return why_.load(std::memory_order_acquire); }
-  // True when nothing more is to be sent, or only what an operation that waits lets through.
+  // True when nothing more is to be sent, or only the bytes that a waiting operation lets through.
   bool ends_writing() const noexcept {
     // order: relaxed  an end that is requested at this moment takes effect at the next wait
     const ending now_why = why_.load(std::memory_order_relaxed);

@@ -27,7 +27,7 @@ struct request_series {
 
 class request_counts {
  public:
-  // Beyond so many series requests are counted in one, whose labels are all "(others)".
+  // Beyond so many series requests are counted in a common one, whose labels are all "(others)".
   static constexpr std::size_t series_max = 512;
 
   request_counts() = default;

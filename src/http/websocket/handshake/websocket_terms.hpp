@@ -12,15 +12,15 @@ namespace troupe::http {
 // Throws option_error for an option that no handshake can express.
 void check_options(const websocket_options& options);
 
-// The server's side. Sets `terms` to what the request offers and `options` allow, and adds the
-// fields of the answer to `lines`. Returns "", or the reason why the request is answered 400.
+// The server's side. Sets `terms` to the terms that the request offers and `options` allow, and
+// adds the fields of the answer to `lines`. Returns "", or the reason for an answer 400.
 std::string accept_terms(const fields& request, const websocket_options& options,
                          websocket_terms& terms, std::string& lines);
 
 // The client's side: returns the fields of the request, as lines.
 std::string offer_lines(const websocket_options& options);
-// Sets `terms` to what the answer says. Returns "", or the reason why the answer does not accept
-// what `options` offer.
+// Sets `terms` to the terms of the answer. Returns "", or the reason why the answer does not accept
+// the offer of `options`.
 std::string take_terms(const fields& answer, const websocket_options& options,
                        websocket_terms& terms);
 
