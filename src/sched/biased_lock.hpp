@@ -9,7 +9,7 @@
 //   B1  the owner is never between enter and leave while a searcher is between revoke and restore,
 //       and one searcher is there at a time.
 //   B2  the owner never waits in try_enter; a searcher waits for a bounded time in try_revoke.
-//   B3  what either side wrote inside is seen by the other side inside.
+//   B3  the writes of either side inside are seen by the other side inside.
 //   B4  the owner does not enter while it is inside: its first leave would let a searcher in.
 // Rejected: a spin-lock (5 ns for each message even without contention); Chase-Lev (it guards a
 // deque, not the mailboxes beside it). Proof sketch and the losing interleavings:
@@ -34,7 +34,7 @@ class biased_lock {
     // order: relaxed  announced by the fence, not by the store
     inside_.store(1, std::memory_order_relaxed);
     Atomics::light_fence();
-    // order: acquire  sees what the last searcher did (B3); pairs with restore/release
+    // order: acquire  sees the last searcher's writes (B3); pairs with restore/release
     if (revoked_.load(std::memory_order_acquire) == 0) [[likely]]
       return true;
     leave();
@@ -51,7 +51,7 @@ class biased_lock {
 
   // Owner only.
   TROUPE_INLINE void leave() noexcept {
-    // order: release  publishes what the owner did (B3); pairs with try_revoke/acquire
+    // order: release  publishes the owner's writes (B3); pairs with try_revoke/acquire
     inside_.store(0, std::memory_order_release);
   }
 
@@ -74,7 +74,7 @@ class biased_lock {
 
   // Searcher only, after try_revoke or ask_or_revoke returned true.
   void restore() noexcept {
-    // order: release  publishes what the searcher did (B3); pairs with try_enter/acquire and
+    // order: release  publishes the searcher's writes (B3); pairs with try_enter/acquire and
     // announce/acquire
     revoked_.store(unrevoked, std::memory_order_release);
   }
@@ -112,7 +112,7 @@ class biased_lock {
   bool try_revoke_by_fence() noexcept {
     const bool fenced = Atomics::heavy_fence();
     for (int spin = 0; fenced && spin < spins_max; ++spin) {
-      // order: acquire  sees what the owner did (B3); pairs with leave/release
+      // order: acquire  sees the owner's writes (B3); pairs with leave/release
       if (inside_.load(std::memory_order_acquire) == 0) return true;
       Atomics::pause();
     }

@@ -1,5 +1,5 @@
-// executor: where a runnable can be submitted. The one virtual interface between what runs and
-// where it runs.
+// executor: where a runnable can be submitted. The one virtual interface between runnables and
+// the threads that run them.
 #pragma once
 
 #include <chrono>
@@ -31,7 +31,7 @@ class executor {
   virtual void submit_to_sleeper(runnable& item) noexcept { submit_to_any(item); }
 
   // Mail was left for a runnable that one of this executor's threads holds. That thread may be in a
-  // long handler: so wakes another thread to watch, if none is awake.
+  // long handler: this call therefore wakes another thread to watch, if none is awake.
   virtual void attend() noexcept {}
 
   // Calls `look` for each runnable that a thread holds outside of its queue and is not running, if
@@ -54,11 +54,11 @@ class poller;
 // The pool: an executor with threads of its own.
 class policy : public executor {
  public:
-  // Ends the threads, each after its current turn, and discards what is queued. Called once, when
-  // no thread submits any longer.
+  // Ends the threads, each after its current turn, and discards the queued runnables. Called once,
+  // when no thread submits any longer.
   virtual void shut_down() = 0;
 
-  // What one worker has done so far.
+  // The work of one worker so far.
   struct counters {
     std::uint64_t turns = 0;
     std::uint64_t steals = 0;  // successful thefts

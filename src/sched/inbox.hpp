@@ -1,10 +1,10 @@
-// inbox: what other threads hand to an executor; taken all at once, oldest first.
+// inbox: the items that other threads hand to an executor; taken all at once, oldest first.
 //
 // Threads: any may push and take. Cost: one compare-and-swap for a push, one exchange for a take.
 // Invariants
-//   I1  what push linked is seen whole by the take that gets it.
+//   I1  the items that push linked are seen whole by the take that gets them.
 //   I2  items pushed by one thread come out in the order pushed.
-// Taking everything leaves no node behind, so a node may be pushed again at once (no ABA).
+// Taking everything leaves no node behind: a node may be pushed again at once (no ABA).
 #pragma once
 
 #include "base/atomics.hpp"

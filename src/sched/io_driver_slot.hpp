@@ -1,7 +1,7 @@
 // io_driver_slot: holds a runtime's poller, from its first I/O operation on.
 //
-// The runtime makes the slot and knows nothing of I/O; the I/O layer, which need not be linked into
-// the program, fills it.
+// The runtime makes the slot and does not depend on I/O; the I/O layer, which need not be linked
+// into the program, fills it.
 #pragma once
 
 #include <atomic>
@@ -31,7 +31,7 @@ class io_driver_slot {
   // order: acquire  sees the poller whole; pairs with take/release
   poller* taken() const noexcept { return taken_.load(std::memory_order_acquire); }
 
-  // The poller; the first caller makes it. Any thread. Throws what `make` throws.
+  // The poller; the first caller makes it. Any thread. Passes the exceptions of `make` through.
   template <class Make>
   poller& take(Make make) {
     if (poller* there = taken()) return *there;

@@ -1,11 +1,11 @@
-// outstanding_work: the count of what keeps the program alive.
+// outstanding_work: the count of the work that keeps the program alive.
 //
 // Counted: each busy worker of the pool; each runnable handed to an inbox or to a pinned thread,
-// from before it is handed over until its turn has ended; each hold. Not counted: what is in a busy
-// worker's own queue, since that worker is counted.
+// from before it is handed over until its turn has ended; each hold. Not counted: runnables in a
+// busy worker's own queue, since that worker is counted.
 // Invariants
-//   C1  a thread that makes work is counted itself, or is an outside thread: so the count never
-//       passes through zero while work is left.
+//   C1  a thread that makes work is counted itself, or is an outside thread: the count therefore
+//       never passes through zero while work is left.
 //   C2  exactly one leave() returns true for each time the count comes to zero.
 // Rejected: a searcher that scans all queues for the verdict (docs/decisions/outstanding_work.md).
 #pragma once
@@ -38,7 +38,7 @@ class basic_outstanding_work {
     TROUPE_INVARIANT(!last, "C1");
   }
 
-  // order: acquire  sees what was done before the last leave; pairs with leave/acq_rel
+  // order: acquire  sees the writes before the last leave; pairs with leave/acq_rel
   bool empty() const noexcept { return count_.load(std::memory_order_acquire) == 0; }
   // order: acquire  the same
   std::int64_t count() const noexcept { return count_.load(std::memory_order_acquire); }

@@ -20,22 +20,22 @@ namespace troupe::sched {
 // The door of a poller: a lock that no thread waits for. The thread that entered it is inside; only
 // that thread may look and wait.
 // Invariants
-//   D1  one thread is inside at a time, and sees what those before it did there.
+//   D1  one thread is inside at a time, and sees the writes of earlier threads there.
 //   D2  a worker that finds the door shut and then sleeps without a limit has told idle_workers
-//       before; a thread that leaves looks at idle_workers after. So either the sleeper finds the
-//       door open, or the thread that left finds idle_workers::lonely() set.
+//       before; a thread that leaves looks at idle_workers after. Either the sleeper therefore
+//       finds the door open, or the thread that left finds idle_workers::lonely() set.
 template <class Atomics = base::std_atomics>
 class basic_door {
  public:
   bool try_enter() noexcept {
     // order: relaxed  a hint
     if (shut_.load(std::memory_order_relaxed) != 0) return false;
-    // order: acquire  sees what those before did inside (D1); pairs with leave/release
+    // order: acquire  sees the writes of the threads inside before (D1); pairs with leave/release
     return shut_.exchange(1, std::memory_order_acquire) == 0;
   }
 
   void leave() noexcept {
-    // order: release  publishes what was done inside (D1); pairs with try_enter/acquire
+    // order: release  publishes the writes inside (D1); pairs with try_enter/acquire
     shut_.store(0, std::memory_order_release);
     // D2: pairs with the fences in idle_workers::sleep and idle_workers::stop_searching
     Atomics::full_fence();
@@ -58,7 +58,7 @@ class poller {
 
   // Inside. Fetches the events that have arrived into `events`, which is empty, and publishes it
   // there. Returns true when there are some. `busy`: the caller has other turns to run and will
-  // look again soon, so a part of the events is enough.
+  // look again soon: a part of the events is enough.
   virtual bool poll(fetched_events& events, bool busy) noexcept = 0;
   // Inside. As poll(), but sleeps until something comes, the limit is over (null: none), or wake()
   // is called. A wake() before this call counts.
@@ -72,7 +72,7 @@ class poller {
 
   // For metrics; any thread.
   struct counts {
-    std::uint64_t waits = 0;      // operations that could not complete at once, so far
+    std::uint64_t waits = 0;      // operations so far that could not complete at once
     std::uint64_t in_flight = 0;  // of these, how many wait now
     std::uint64_t open = 0;       // open descriptors
   };

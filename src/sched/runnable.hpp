@@ -1,5 +1,5 @@
-// runnable: what the scheduler runs, for example an actor's turn or a naked procedure. The
-// scheduler knows nothing else of them.
+// runnable: the unit that the scheduler runs, for example an actor's turn or a naked procedure. The
+// scheduler uses nothing else of them.
 //
 // A runnable is in exactly one place at a time: in a queue, running, deferred (see worker.hpp), or
 // held by the thread that is about to submit it. Only the holder may touch its plain members.
@@ -13,7 +13,7 @@ namespace troupe::sched {
 class worker;
 struct runnable;
 
-// What a turn leaves to do.
+// The work that remains after a turn.
 enum class after_turn : std::uint8_t {
   again,  // more work: back to the end of the queue
   quiet,  // no work now: the executor deactivates it, or defers that

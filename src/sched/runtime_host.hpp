@@ -1,4 +1,4 @@
-// runtime_host: what the layers below the runtime ask of the runtime that they serve.
+// runtime_host: the calls of the layers below the runtime to the runtime that they serve.
 //
 // The runtime implements it once. Nothing here is called for each message, turn or job.
 #pragma once
@@ -29,7 +29,7 @@ class runtime_host {
   // Nanoseconds that never go back; virtual time under the simulated policy. Any thread.
   virtual std::int64_t now_ns() const noexcept = 0;
 
-  // Whether the runtime counts what it does, for those who look into it. Asked once by each part.
+  // Whether the runtime counts its work, for observers. Asked once by each part.
   virtual bool is_observed() const noexcept { return false; }
 
   // A piece of work that is no actor's has failed; `describes` names its kind. Any thread.
@@ -45,7 +45,7 @@ class runtime_host {
   // Under the simulated policy only, on the simulation's own thread: how much a turn or a visit may
   // do, from 1 to `most`. Short ones are as frequent as long ones.
   virtual unsigned choose_limit(unsigned most) noexcept = 0;
-  // The same: a number of the seed, for what other layers do at random.
+  // The same: a number of the seed, for random choices of other layers.
   virtual std::uint64_t choose_number() noexcept = 0;
   // The same: which of so many cases of a select happens.
   virtual std::uint32_t choose_case(std::uint32_t count) noexcept = 0;

@@ -2,8 +2,8 @@
 // belong.
 //
 // explore() gives one to its thread while its body runs. TROUPE_REPLAY=FILE gives one to the
-// program; so `troupe explore` starts programs, with TROUPE_EXPLORE=FILE for what they see
-// (seen_file.hpp). Thread: any.
+// program; `troupe explore` starts programs in this way, with TROUPE_EXPLORE=FILE for their
+// observations (seen_file.hpp). Thread: any.
 #pragma once
 
 #include <memory>

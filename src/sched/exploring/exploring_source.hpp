@@ -1,6 +1,6 @@
 // exploring_source: answers a simulation's questions by a schedule instead of a seed.
 //
-// All that a schedule does not decide (random numbers of the program, files, pieces of what a
+// All that a schedule does not decide (random numbers of the program, files, the pieces that a
 // connection transfers) follows from the schedule's seed, as without a search.
 // Thread: the simulation's own.
 #pragma once
@@ -33,7 +33,7 @@ class exploring_source final : public choice_source {
 
  private:
   static constexpr std::size_t none = SIZE_MAX;
-  // What is known of a runnable.
+  // The known facts of a runnable.
   struct known {
     lineage origin;
     std::uint32_t runs = 0;     // turns that have begun

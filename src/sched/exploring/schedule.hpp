@@ -1,10 +1,10 @@
-// schedule: what an execution of a simulated program is to do, and what was seen of it.
+// schedule: the choices for an execution of a simulated program, and the observations of it.
 //
 // A schedule of holds is "the oldest runnable first, one message a turn, but the held turns wait".
-// It is what a file keeps: each hold names one turn by its maker and its number among the maker's
-// children, so it means the same turn in each execution, and in a changed program as long as that
-// turn exists. The other strategies only search (searching/portfolio.hpp); their finds are turned
-// into holds (searching/shrinking.hpp).
+// A file keeps this form: each hold names one turn by its maker and its number among the maker's
+// children. It therefore means the same turn in each execution, and in a changed program as long as
+// that turn exists. The other strategies only search (searching/portfolio.hpp); their finds become
+// holds (searching/shrinking.hpp).
 // Thread: the simulation's own.
 #pragma once
 
@@ -23,8 +23,8 @@
 
 namespace troupe::sched::exploring {
 
-// One turn: the `run`-th one, from 0 on, of a runnable. A runnable has several turns if it had more
-// messages than one.
+// One turn: the `run`-th one, from 0 on, of a runnable. A runnable has several turns if it had
+// several messages.
 struct turn_id {
   choice_name maker = program_name;
   std::uint32_t nth = 0;
@@ -38,7 +38,7 @@ struct hold {
   // Until that turn has ended; without it, until nothing else can run. In either case a turn that
   // is held runs when there is nothing else.
   std::optional<turn_id> until;
-  // Time passes first: timers expire, and what others sent arrives.
+  // Time passes first: timers expire, and sent messages arrive.
   bool late = false;
   // `held` is no turn but a connection: all that is sent to it arrives as late as it may.
   bool connection = false;
@@ -115,7 +115,7 @@ inline constexpr std::uint64_t turns_a_hash = 1'000;
 // The names of two handlers of one actor: the second one ran directly after the first one.
 using handler_order = std::pair<std::string, std::string>;
 
-// What was seen. Several simulated runtimes of one program share it.
+// The observations. Several simulated runtimes of one program share them.
 struct execution {
   explicit execution(schedule chosen) : plan(std::move(chosen)), met(plan.holds.size()) {}
 
@@ -123,10 +123,10 @@ struct execution {
   bool records = false;
   bool stops_on_failure = false;  // run() throws the first failure at once
   // Called after each turn with the virtual time, and when a runtime is out of work with the number
-  // of its dead letters. They throw what they find.
+  // of its dead letters. They throw their findings.
   std::function<void(std::int64_t)> on_turn;
   std::function<void(std::uint64_t)> on_quiet;
-  // Called with each line of a file of what is seen (seen_file.hpp), if there is one.
+  // Called with each line of a file of observations (seen_file.hpp), if there is such a file.
   std::function<void(const std::string&)> on_seen;
   // Called when a property does not hold, in the handler that found it.
   std::function<void()> on_break;

@@ -38,7 +38,7 @@ struct kept_schedule {
 };
 
 std::string text_of(const kept_schedule& kept);
-// Throws option_error with the line that is wrong; `name` is that of the file.
+// Throws option_error with the line that is wrong; `name` is the file's name.
 kept_schedule parse_schedule(const std::string& text, const std::string& name);
 // Throws option_error if the file cannot be read.
 kept_schedule read_schedule(const std::string& file);

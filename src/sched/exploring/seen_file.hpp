@@ -1,4 +1,5 @@
-// seen_file: what an execution in another process saw, as a text that grows: a crash loses nothing.
+// seen_file: the observations of an execution in another process, as a text that grows: a crash
+// loses nothing.
 //
 //     program 5f0c…              its build id
 //     turn 9e37… 2 0 17 12 0     maker, nth, run; arrived, begun; runtime (turn_seen)

@@ -1,7 +1,7 @@
-// story_event: an event of an execution from which a story is told: a handler ran in a turn, a
-// source line sent its message.
+// story_event: an event of an execution for its story: a handler ran in a turn, a source line sent
+// its message.
 //
-// The story itself is told by runtime/exploring/story.hpp. An execution in another process writes
+// The story itself is in runtime/exploring/story.hpp. An execution in another process writes
 // its events into its file (seen_file.hpp).
 #pragma once
 

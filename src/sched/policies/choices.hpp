@@ -1,12 +1,12 @@
 // choices: the questions that a simulation asks: which runnable is next, how long a turn is, which
-// case of a select wins, when what is sent arrives. All of them go through one function, decide(),
+// case of a select wins, when sent bytes arrive. All of them go through one function, decide(),
 // so that a search or a replay can take the place of the seed.
 //
 // A question names the runnable or the connection that it is about. A name follows from the name of
-// the maker and from its number among the maker's children: so it is the same in each run, at
-// whatever address, and a change elsewhere in the program does not change it. The maker of a
+// the maker and from its number among the maker's children: it is therefore the same in each run,
+// at whatever address, and a change elsewhere in the program does not change it. The maker of a
 // runnable is the one in whose turn it became ready first; outside of turns it is the program.
-// Thread: the simulation's own; those of runnable_names under the simulation's mutex.
+// Thread: the simulation's own; for runnable_names, any under the simulation's mutex.
 #pragma once
 
 #include <array>
@@ -22,7 +22,7 @@
 namespace troupe::sched {
 
 using choice_name = std::uint64_t;
-inline constexpr choice_name program_name = 0;  // of what is not made in a turn
+inline constexpr choice_name program_name = 0;  // the maker outside of turns
 choice_name child_name(choice_name maker, std::uint32_t nth) noexcept;
 
 // A runnable or a connection by its maker and its number among the maker's children.
@@ -32,7 +32,7 @@ struct lineage {
   std::uint32_t nth = 0;
 };
 
-// What a simulated connection's choices need.
+// The data for a simulated connection's choices.
 struct connection_choices : lineage {
   // A linear generator: a Mersenne twister has 2.5 KiB, and a simulation has many sockets.
   std::minstd_rand random;
@@ -47,8 +47,8 @@ enum class choice_kind : std::uint8_t {
   turn_time,    // how much virtual time a turn takes
   aside_time,   // when a call on a side thread is done
   value,        // a random number that the program or the library asks for
-  call,         // what a call on files does, and the order of events
-  delay,        // when what is sent to the connection arrives
+  call,         // the effect of a call on files, and the order of events
+  delay,        // when the bytes sent to the connection arrive
   outcome,      // in which pieces, and which calls on the connection are interrupted
 };
 
@@ -108,7 +108,7 @@ class choice_source {
   virtual void begin(connection_choices& of) = 0;
   // Whether `next` is also asked if only one runnable is ready.
   virtual bool asks_always() const noexcept { return false; }
-  // The maker of what is made outside of turns.
+  // The maker of runnables and connections outside of turns.
   virtual choice_name root() const noexcept { return program_name; }
   // `of`: the connection of a send, or the storage; null: neither has a name.
   virtual fault fault_at(fault_point where, const lineage* of) {
@@ -120,9 +120,9 @@ class choice_source {
   virtual void out_of_work(std::uint64_t dead_letters) { static_cast<void>(dead_letters); }
 };
 
-// By a seed. There is a stream of random numbers for each purpose: what is drawn from one changes
-// nothing that is drawn from another, so a program that asks for one more number, or sends a longer
-// text, is not scheduled otherwise.
+// By a seed. There is a stream of random numbers for each purpose: numbers drawn from one change
+// nothing that is drawn from another. A program that asks for one more number, or sends a longer
+// text, therefore has the same schedule.
 class seeded_source final : public choice_source {
  public:
   explicit seeded_source(std::uint64_t seed);
@@ -156,12 +156,12 @@ class runnable_names {
   // Returns the runnable's name.
   choice_name begin_turn(const runnable& of) noexcept;
   void end_turn() noexcept { running_ = &program_; }
-  // A name for what the turn makes that is no runnable.
+  // A name for something that the turn makes and that is no runnable.
   lineage new_child(bool in_turn) noexcept;
   struct named : lineage {
     std::uint32_t children = 0;
   };
-  // An actor that becomes quiet gives its runnable up, and a message makes another one.
+  // An actor that becomes quiet gives its runnable up, and a message makes a new runnable.
   named forget(runnable& one) noexcept;
   // The same runnable again.
   void restore(runnable& one, const named& known) noexcept;
@@ -169,7 +169,7 @@ class runnable_names {
  private:
   named program_;
   named* running_ = &program_;
-  std::unordered_map<const runnable*, named> all_;  // never walked: its order is that of addresses
+  std::unordered_map<const runnable*, named> all_;  // never walked: it is ordered by addresses
 };
 
 }  // namespace troupe::sched

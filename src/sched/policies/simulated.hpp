@@ -2,7 +2,7 @@
 //
 // Whole programs run inside step(): the pool, the pinned threads and the main thread are lanes of
 // the same loop. The pool's lane gives any of its 256 oldest runnables, the lane of a single thread
-// its oldest. The same seed makes the same choices, so a failure can be replayed, as long as no
+// its oldest. The same seed makes the same choices, which lets a failure be replayed, as long as no
 // outside thread takes part.
 #pragma once
 
@@ -46,7 +46,7 @@ class simulated final : public policy {
     return io_ == nullptr ? std::nullopt : io_->next_ns();
   }
 
-  // Waits until that virtual time for what is outside of the simulation, if an operation of I/O
+  // Waits until that virtual time for events outside of the simulation, if an operation of I/O
   // does; then virtual time passes as real time does. Returns false if none does.
   bool wait_outside(std::int64_t until_ns);
 
@@ -71,7 +71,7 @@ class simulated final : public policy {
   // Names a connection that the running turn makes.
   void begin(connection_choices& of);
 
-  // The program is out of work. Throws what the source does.
+  // The program is out of work. Throws the source's exceptions.
   void out_of_work(std::uint64_t dead_letters) { source_->out_of_work(dead_letters); }
 
   // Virtual time: every turn takes up to 2 µs of it.

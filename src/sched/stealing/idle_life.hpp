@@ -1,4 +1,4 @@
-// idle_life: what a worker does from the moment when its queue is empty until it has work again.
+// idle_life: the steps of a worker from the moment when its queue is empty until it has work again.
 //
 // States of an idle worker:
 //   searcher       awake, looks for work. A searcher that finds work hands its role over and runs
@@ -38,8 +38,8 @@ struct watch_times {
 //   bool ending()                 the pool ends; the thread that set this notifies all parkers
 //                                 afterwards
 //   bool take_work(Worker&)       true when the worker's queue got something; the worker is counted
-//                                 as busy then. It takes what a call gave it first
-//   void take_gift(Worker&)       takes only what a call gave the worker, which is busy
+//                                 as busy then. It takes the work that a call gave it first
+//   void take_gift(Worker&)       takes only the work that a call gave the worker, which is busy
 //   void hand_on(Worker&)         after the searcher's role: calls others for the work that the
 //                                 worker left, or cannot do at once
 //   bool inbox_has_some()         a hint
@@ -57,7 +57,7 @@ struct watch_times {
 //                                 find_work(), when it has left its other roles
 //   unsigned workers()            how many workers there are
 //   void wake(Worker*)            notifies the worker, if not null
-// Worker needs what idle_workers needs.
+// Worker needs the members that idle_workers needs.
 template <class Pool, class Worker, class Times = watch_times>
 class idle_life {
  public:
@@ -129,14 +129,14 @@ class idle_life {
     return is_lonely() && !pool_.nothing_left(self_);
   }
 
-  // This worker has left the searcher's role or the poller: it looks at what its successor would
-  // see, and calls one if needed.
+  // This worker has left the searcher's role or the poller: it makes the checks that its successor
+  // would make, and calls one if needed.
   void look_back() {
     if (pool_.inbox_has_some() || left_alone() || (is_lonely() && pool_.unattended()))
       pool_.wake(pool_.idle_workers_.call());
   }
 
-  // order: relaxed  as in worker::unwatched; for what this misses see R4 of idle_workers
+  // order: relaxed  as in worker::unwatched; for the cases that this misses see R4 of idle_workers
   bool is_lonely() { return pool_.idle_workers_.lonely().load(std::memory_order_relaxed) != 0; }
 
   bool go_with_io() {

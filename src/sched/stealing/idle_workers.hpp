@@ -8,8 +8,8 @@
 // Invariants
 //   R1  work published before call() is seen by an awake searcher, or call() returns a sleeper for
 //       it.
-//   R2  a sleeper is returned by one call only, and is then a searcher. What the call gives it is
-//       written before that.
+//   R2  a sleeper is returned by one call only, and is then a searcher. The call writes its gift
+//       before that.
 //   R3  sleepers are woken last in, first out (their caches are warm). The timed searcher comes
 //       after all others: it keeps watch over the sleeper that was called.
 //   R4  a thread that leaves work where only a search finds it sees lonely() set and calls, or the
@@ -53,7 +53,7 @@ class idle_workers {
     return chosen;
   }
 
-  // For an idle worker that wants the searcher's role. False when there are enough searchers, or a
+  // An idle worker applies for the searcher's role. False when there are enough searchers, or a
   // timed searcher: the worker is now a sleeper, and waits until called() is true.
   bool lead_or_sleep(Sleeper& self) noexcept {
     std::lock_guard lock(mutex_);

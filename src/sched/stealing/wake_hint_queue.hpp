@@ -1,13 +1,13 @@
 // wake_hint_queue: says which deferred runnables of a worker have got mail from other threads.
 //
 // A wake hint means "look at this runnable". It may come twice, or for a runnable that has changed
-// its worker or was freed (its memory still holds a runnable): so the taker checks. When more hints
+// its worker or was freed (its memory still holds a runnable): the taker checks. When more hints
 // come than the queue holds, the oldest are lost and take() says so: then all deferred runnables
 // are looked at.
 // Threads: push: any; take: the holder of the worker's lock. Cost of a push: two atomic exchanges.
 // Invariants
 //   N1  the item of each finished push is taken, or a take() after it returns true.
-//   N2  what the pusher did before is seen by the taker of its wake hint.
+//   N2  the pusher's earlier writes are seen by the taker of its wake hint.
 // Rejected: looking at all deferred runnables, one after the other (a cache miss for each, and late
 // when there are many).
 #pragma once
@@ -27,7 +27,7 @@ class wake_hint_queue {
     // order: relaxed  only reserves a cell; the cell publishes
     const std::uint64_t place = next_.fetch_add(1, std::memory_order_relaxed);
     auto& cell = cells_[place % Size];
-    // order: acq_rel  publishes what the pusher did (N2), sees taken_ if a taker was here; pairs
+    // order: acq_rel  publishes the pusher's writes (N2), sees taken_ if a taker was here; pairs
     // with take
     const bool overwrote = cell.exchange(&item, std::memory_order_acq_rel) != nullptr;
     // order: relaxed  a taker that passed this cell stored taken_ before its exchange, and our
@@ -36,7 +36,7 @@ class wake_hint_queue {
                            cell.load(std::memory_order_relaxed) == &item;
     if (overwrote || passed_by) {
       // order: acq_rel  pairs with take/acquire: the lost hints' work is seen by the thread that
-      // looks at all. An exchange, since a store would hide what an earlier one published.
+      // looks at all. An exchange, since a store would hide the writes published earlier.
       lost_.exchange(1, std::memory_order_acq_rel);
       // All hints may have been taken before: reserves one more cell, so that empty() is false.
       // order: release  the taker of that cell sees that hints were lost; pairs with take/acquire
@@ -66,7 +66,7 @@ class wake_hint_queue {
       // A pusher that is between its two steps sees by this that the taker has passed its cell.
       // order: relaxed  the exchange that follows publishes it to that pusher
       taken_.store(at, std::memory_order_relaxed);
-      // order: acq_rel  sees what the pusher did (N2), publishes taken_; pairs with push
+      // order: acq_rel  sees the pusher's writes (N2), publishes taken_; pairs with push
       if (Item* item = cell.exchange(nullptr, std::memory_order_acq_rel)) look(*item);
     }
     // order: acquire  pairs with push/release

@@ -4,8 +4,8 @@
 // A worker that submits a runnable pushes it into its own queue. Other threads submit to the inbox,
 // at which every worker looks regularly. An idle worker becomes the searcher if there is none; the
 // searcher takes from the inbox, and from workers that have more work than they can do soon. A
-// victim keeps what it can do sooner than a searcher could fetch it, since a chain of small turns
-// is fastest on one processor.
+// victim keeps the work that it can do sooner than a searcher could fetch it, since a chain of
+// small turns is fastest on one processor.
 // Protocols: docs/protocols/idle_workers.md (sleeping), stealing.md and biased_lock.md (stealing),
 // outstanding_work.md (the end).
 #pragma once
@@ -51,7 +51,7 @@ class work_stealing final : public policy {
 
   // A victim whose whole queue takes less time than this is left alone: it will be done before a
   // searcher could begin. Turns shorter than short_turn_ns are hardly worth the cache lines that
-  // move with them, so their queue must be worth worth_stealing_short_ns.
+  // move with them: their queue must be worth worth_stealing_short_ns.
   static constexpr std::int64_t worth_stealing_ns = 30'000, short_turn_ns = 500,
                                 worth_stealing_short_ns = 300'000;
   // A victim that is in one turn for longer than this is stuck.
@@ -62,7 +62,7 @@ class work_stealing final : public policy {
   // left, or cannot do at once, if that work takes at least this time: a call costs the searcher 12
   // µs.
   static constexpr std::int64_t worth_calling_ns = 100'000;
-  // What a searcher saw of a victim longer ago than this is ignored.
+  // A searcher's observations of a victim longer ago than this are ignored.
   static constexpr std::int64_t memory_ns = 4'000'000;
   // The same for a busy worker that rebalances. Longer, since turns_per_rebalance turns may take
   // long.
@@ -115,7 +115,7 @@ class work_stealing final : public policy {
   bool housekeeping(worker& self, std::uint64_t turns);
   void rebalance(worker& self, std::int64_t now, std::uint64_t turns);
 
-  // What idle_life needs of its pool.
+  // The members that idle_life needs of its pool.
   friend class idle_life<work_stealing, worker>;
   // order: relaxed  the notify that follows the store makes a sleeper look; a busy worker sees it
   // soon
@@ -181,8 +181,8 @@ class work_stealing final : public policy {
   std::atomic<bool> ending_{false};
   std::atomic<poller*> poller_{nullptr};
   idle_workers<worker> idle_workers_;
-  // Each worker reads the members above, and the inbox, after its turns. What others write often
-  // has lines of its own (tests/layout/lines.cpp).
+  // Each worker reads the members above, and the inbox, after its turns. Members that others write
+  // often have lines of their own (tests/layout/lines.cpp).
   alignas(base::line_bytes) inbox<runnable> inbox_;
 };
 

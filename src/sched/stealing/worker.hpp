@@ -1,4 +1,4 @@
-// worker: one thread of the work-stealing pool, and what it owns.
+// worker: one thread of the work-stealing pool, and its data.
 //
 // The biased lock guards the run queue, the deferred runnables, the events that the worker has
 // fetched from the poller and not begun, and the plain members of every runnable whose
@@ -17,8 +17,8 @@
 //   W4  for a deferred runnable with mail a wake hint is on its way, or deactivate_all comes before
 //       the next sleep.
 //   W5  `residents_` counts the runnables whose home this worker is: queued, deferred or in their
-//       turn. The queue has room for all of them. So only a newcomer needs memory, and may be
-//       refused.
+//       turn. The queue has room for all of them. Only a newcomer therefore needs memory, and may
+//       be refused.
 #pragma once
 
 #include <atomic>
@@ -114,8 +114,8 @@ class worker {
     queue.push_if(item, idle);
   }
 
-  // Whether workers sleep while there is no searcher and no timed searcher to find what this worker
-  // has just left in its queue.
+  // Whether workers sleep while there is no searcher and no timed searcher to find the work that
+  // this worker has just left in its queue.
   TROUPE_INLINE bool unwatched() const noexcept {
     // order: none  keeps the compiler from moving the load up; a searcher that stops its timed
     // searches fences this processor, and then looks once more (docs/protocols/idle_workers.md).
@@ -178,14 +178,14 @@ class worker {
   worker* next_sleeper = nullptr;
   bool called = false;
   base::parker parker;
-  // What a call gave this worker (idle_workers::call_beside). The worker may read it once it knows
-  // that it was called.
+  // The runnable that a call gave this worker (idle_workers::call_beside). The worker may read it
+  // once it has seen that it was called.
   runnable* gift = nullptr;
   // a worker that has work for this one, and how long its turns seem to take
   worker* victim = nullptr;
   std::int64_t victim_turn_ns = 0;
 
-  // What other workers saw of this worker last, or what it was when it became busy. Hints.
+  // Values that other workers saw of this worker last, or its own when it became busy. Hints.
   std::atomic<std::uint64_t> seen_turns{0};
   std::atomic<std::int64_t> seen_at_ns{0};
 
@@ -200,7 +200,7 @@ class worker {
   worker* watched = nullptr;
   std::uint64_t watched_turns = 0;
   // Since this worker was last out of work, one of its actors began to wait for room in a mailbox,
-  // or gave room to a sender: so mail should come soon. Whether the worker awaits it depends on how
+  // or gave room to a sender: mail should come soon. Whether the worker awaits it depends on how
   // its earlier waits ended.
   bool expects_mail = false;
   unsigned vain_waits = 0, waits_left_out = 0;

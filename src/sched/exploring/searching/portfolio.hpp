@@ -1,8 +1,8 @@
 // portfolio: which schedules a search tries, and in which order.
 //
-// No strategy finds all bugs, so each has a fixed share. The first schedule is the plain one, the
-// oldest runnable first; what was seen of it sizes the others. Half of the schedules with one hold
-// go through the runnables of the plain run in an order without repeats: a bug that needs one
+// No strategy finds all bugs: each therefore has a fixed share. The first schedule is the plain
+// one, the oldest runnable first; its observations size the others. Half of the schedules with one
+// hold go through the runnables of the plain run in an order without repeats: a bug that needs one
 // message to be late is found for certain if the program is small.
 // Thread: any, one at a time.
 #pragma once
