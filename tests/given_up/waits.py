@@ -238,7 +238,7 @@ def rows():
 
 
 def guide_table():
-    lines = ["| a wait for | what is lost when it is given up |", "|---|---|"]
+    lines = ["| a wait for | lost when it is given up |", "|---|---|"]
     lines += [f"| {row['wait']} | {row['lost']} |" for row in rows() if row["wait"] != "internal"]
     return "\n".join(lines)
 

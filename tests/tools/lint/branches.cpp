@@ -1,4 +1,5 @@
-// What GCC 12 gets wrong: branches. A comment says what is found in the function below it.
+// Coroutines that GCC 12 miscompiles: branches. A comment names the finding
+// in the function below it.
 #include "forms.hpp"
 
 // wrong: even if its branch

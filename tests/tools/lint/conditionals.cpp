@@ -1,4 +1,5 @@
-// What GCC 12 gets wrong: conditionals. A comment says what is found in the function below it.
+// Coroutines that GCC 12 miscompiles: conditionals. A comment names the finding
+// in the function below it.
 #include "forms.hpp"
 
 // wrong: makes a temporary

@@ -1,6 +1,6 @@
 // rules: the forms of coroutines that GCC 12 compiles wrongly, or not at all, in a syntax tree.
-// docs/guide/performance.md ("What GCC 12 gets wrong") lists them for readers; tests/tools/lint has
-// each with what g++ 12.2 was seen to make of it.
+// docs/guide/performance.md ("Coroutines that GCC 12 miscompiles") lists them for readers;
+// tests/tools/lint has each with the observed result of g++ 12.2.
 #pragma once
 
 #include <compare>
