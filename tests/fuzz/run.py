@@ -55,7 +55,7 @@ FUZZERS = {
                [], "values", ["-max_len=500", f"-dict={SOURCE}/tests/fuzz/values.dict"]),
     "frames": (paths_of("h2/framing/frame_watch", "h2/framing/head_block", "h2/framing/header_lines", "h2/framing/session", "h1/output", "message", folder="src/http") +
                paths_of("frames", "frames_entry", folder="tests/fuzz"), ["-lnghttp2"], "frames", ["-max_len=1000"]),
-    "proxies": (paths_of("behind_proxy/address", "behind_proxy/forwarded", "behind_proxy/network", "behind_proxy/proxy_header",
+    "proxies": (paths_of("behind_proxy/address", "behind_proxy/network", "behind_proxy/proxy_header", "behind_proxy/reports/forwarded",
                          "message", folder="src/http") +
                 paths_of("io/sockets/endpoint", folder="src") +
                 paths_of("proxies", "proxies_entry", folder="tests/fuzz/behind_proxy"), [], "behind_proxy/corpus",

@@ -5,7 +5,7 @@
 #include <cstdint>
 
 #include "http/h2/framing/frame_watch.hpp"
-#include "http/server/event_counts.hpp"
+#include "http/server/numbers/event_counts.hpp"
 #include "troupe/http/server.hpp"
 
 namespace troupe::http::h2 {

@@ -21,7 +21,7 @@
 #include <utility>
 
 #include "base/accounts/account.hpp"
-#include "http/server/event_counts.hpp"
+#include "http/server/numbers/event_counts.hpp"
 #include "troupe/http/server.hpp"
 #include "troupe/protocol/admission.hpp"
 #include "troupe/sync/semaphore.hpp"

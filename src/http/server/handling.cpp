@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "http/behind_proxy/forwarded.hpp"
+#include "http/behind_proxy/reports/forwarded.hpp"
 #include "http/values/page_of.hpp"
 #include "troupe/http/values/status_error.hpp"
 #include "troupe/observe/trace.hpp"

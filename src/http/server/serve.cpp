@@ -6,7 +6,7 @@
 #include <utility>
 
 #include "http/behind_proxy/address.hpp"
-#include "http/behind_proxy/receive_header.hpp"
+#include "http/behind_proxy/reports/receive_header.hpp"
 #include "http/secure/secret_stream.hpp"
 #include "http/server/connection_over.hpp"
 #include "http/server/server_numbers.hpp"

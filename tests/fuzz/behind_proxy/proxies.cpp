@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <optional>
 
-#include "http/behind_proxy/forwarded.hpp"
+#include "http/behind_proxy/reports/forwarded.hpp"
 #include "http/behind_proxy/proxy_header.hpp"
 
 namespace troupe::test {

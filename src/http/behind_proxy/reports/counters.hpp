@@ -4,7 +4,7 @@
 
 #include <cstdint>
 
-#include "http/server/event_counts.hpp"
+#include "http/server/numbers/event_counts.hpp"
 #include "troupe/http/server.hpp"
 
 namespace troupe::http {

@@ -1,4 +1,4 @@
-#include "http/behind_proxy/forwarded.hpp"
+#include "http/behind_proxy/reports/forwarded.hpp"
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-#include "http/behind_proxy/receive_header.hpp"
+#include "http/behind_proxy/reports/receive_header.hpp"
 
 #include <algorithm>
 #include <chrono>
