@@ -111,7 +111,8 @@ void begin_to_talk(admission_ticket who, Stream over, const std::optional<tls_co
 template <class Stream>
 task<> begin_after_header(admission_ticket ticket, Stream over, std::optional<tls_context> secret) {
   const std::shared_ptr<server_state> state = ticket.of();
-  task<std::optional<proxy_header>> header = receive_proxy_header(*state, over);
+  task<std::optional<proxy_header>> header = receive_proxy_header(
+      state->options.proxy_protocol, state->stopping.get_token(), state->proxied, over);
   const std::optional<proxy_header> said = co_await std::move(header);
   if (!said) co_return;
   ticket.set_client(address_of(*state, over, *said), client_in(*said));

@@ -5,8 +5,8 @@
 #include <cstddef>
 #include <span>
 #include <string>
+#include <utility>
 
-#include "http/server/server_state.hpp"
 #include "troupe/base/error.hpp"
 #include "troupe/io/error.hpp"
 #include "troupe/runtime/here.hpp"
@@ -23,20 +23,18 @@ constexpr std::chrono::milliseconds last_look{100};
 // One read, which ends early when the server stops.
 class header_reader {
  public:
-  header_reader(server_state& server, stream& from) noexcept
-      : server_(server),
-        from_(from),
-        until_(server.options.proxy_protocol.header_time.after(now())) {}
+  header_reader(time_span at_most, std::stop_token stopping, stream& from) noexcept
+      : stopping_(std::move(stopping)), from_(from), until_(at_most.after(now())) {}
 
   task<std::size_t> read(std::span<char> to) {
-    if (!server_.stopping.stop_requested()) {
+    if (!stopping_.stop_requested()) {
       const std::chrono::nanoseconds span = until_ - now();
       bool stops = false;
       std::size_t bytes = 0;
       try {
-        bytes = co_await from_.read(to).timeout(span).stop(server_.stopping.get_token());
+        bytes = co_await from_.read(to).timeout(span).stop(stopping_);
       } catch (const cancelled&) {
-        if (!server_.stopping.stop_requested()) throw;
+        if (!stopping_.stop_requested()) throw;
         stops = true;
       }
       if (!stops) co_return bytes;
@@ -47,22 +45,24 @@ class header_reader {
   }
 
  private:
-  server_state& server_;
+  const std::stop_token stopping_;
   stream& from_;
   std::chrono::nanoseconds until_;
 };
 
 }  // namespace
 
-task<std::optional<proxy_header>> receive_proxy_header(server_state& server, stream& from) {
-  const std::size_t most = server.options.proxy_protocol.header_bytes;
-  header_reader reader(server, from);
+task<std::optional<proxy_header>> receive_proxy_header(const proxy_protocol_options& options,
+                                                       std::stop_token stopping,
+                                                       proxy_header_counters& counts,
+                                                       stream& from) {
+  header_reader reader(options.header_time, stopping, from);
   proxy_header made;
   std::string came;
   event how = event::accepted;
   try {
     for (;;) {
-      const proxy_step step = read_proxy_header(came, most, made);
+      const proxy_step step = read_proxy_header(came, options.header_bytes, made);
       if (step.what == proxy_step::kind::done) break;
       if (step.what == proxy_step::kind::bad) {
         how = event::malformed;
@@ -78,13 +78,13 @@ task<std::optional<proxy_header>> receive_proxy_header(server_state& server, str
       break;
     }
   } catch (const timed_out&) {
-    how = server.stopping.stop_requested() ? event::lost : event::timed_out;
+    how = stopping.stop_requested() ? event::lost : event::timed_out;
   } catch (const io_error&) {
     how = event::lost;
   } catch (const cancelled&) {
     how = event::lost;
   }
-  server.proxied.count(how);
+  counts.count(how);
   if (how != event::accepted) co_return std::nullopt;
   co_return made;
 }

@@ -3,17 +3,22 @@
 #pragma once
 
 #include <optional>
+#include <stop_token>
 
 #include "http/behind_proxy/proxy_header.hpp"
+#include "http/behind_proxy/reports/counters.hpp"
+#include "troupe/http/options.hpp"
 #include "troupe/io/stream.hpp"
 #include "troupe/task/task.hpp"
 
 namespace troupe::http {
 
-struct server_state;
-
 // Empty if the connection is to be closed; then the reason is counted. Cost: a few system calls for
-// each header, since the length of version 1 is not known before its end.
-task<std::optional<proxy_header>> receive_proxy_header(server_state& server, stream& from);
+// each header, since the length of version 1 is not known before its end. `stopping`: the server
+// stops, and the header has only a moment left. Lifetime: `options`, `counts` and `from` outlive
+// the task.
+task<std::optional<proxy_header>> receive_proxy_header(const proxy_protocol_options& options,
+                                                       std::stop_token stopping,
+                                                       proxy_header_counters& counts, stream& from);
 
 }  // namespace troupe::http
