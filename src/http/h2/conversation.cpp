@@ -453,7 +453,7 @@ void conversation::give_window(exchange& request) {
 }
 
 bool conversation::is_from_proxy() const noexcept {
-  return !on_->counted_.has_share && !server_.options.trusted_proxies.empty();
+  return !on_->client_.has_share && !server_.options.trusted_proxies.empty();
 }
 
 void conversation::end_streams_soon() noexcept { server_.end_over_budget(*on_); }

@@ -41,33 +41,22 @@ parser_limits limits_of(const server_options& options) {
 
 connection::connection(std::shared_ptr<server_state> of, server_state::client_peer& counted,
                        const connection_past& was)
-    : handling(*of),
+    : live_connection(counted),
+      handling(*of),
       server_(std::move(of)),
       past_(was),
       parser_(side::requests, limits_of(server_->options)),
-      account_(*this),
-      counted_(counted) {
-  account_.open(server_->kept, counted_);
+      account_(*this) {
+  account_.open(server_->kept, client_);
   request_.head_ = &parser_.head();
-  if (past_.why != ending::none) end(std::exchange(past_.why, ending::none));
-}
-
-void connection::shut() noexcept {
-  io::kernel& calls = io::current_kernel();
-  // order: relaxed  it is set before the head is sent, so that a client whose connection ends
-  // here although it is set has no head
-  if (resets_.load(std::memory_order_relaxed)) {
-    sockaddr none{};
-    none.sa_family = AF_UNSPEC;
-    if (calls.connect(fd_, &none, sizeof none) >= 0) return;
-  }
-  static_cast<void>(calls.shutdown(fd_, SHUT_RDWR));
+  const ending why = std::exchange(past_.why, ending::none);
+  if (why != ending::none && request_end(why)) server_->ended.count(why);
 }
 
 // While it is on, each end of the connection is a reset, even by an exception, by the end of the
 // runtime, or by the end of the process.
 void connection::set_reset_at_end(bool on) noexcept {
-  resets_.store(on, std::memory_order_relaxed);  // order: relaxed  see shut()
+  resets_.store(on, std::memory_order_relaxed);  // order: relaxed  see live_connection::shut()
   static_cast<void>(
       io::current_kernel().set_option(wire().fd(), SOL_SOCKET, SO_LINGER, on ? 0 : -1));
 }
@@ -76,22 +65,6 @@ connection::~connection() {
   if (watch_ != nullptr) watch_->drive_to_the_end();
   account_.close();
   leave_client();
-}
-
-// ---- what other threads ask ----
-
-void connection::end(ending why) noexcept {
-  if (requested_.request(why, speaks_h2_)) server_->ended.count(why);
-}
-
-std::int64_t connection::parking_ns() const noexcept {
-  const phase now_in = clock_.phase_now();
-  if (now_in != phase::idle && now_in != phase::fresh) return never_ns;
-  return requested_.is_requested() ? never_ns : clock_.idle_since_ns() + soon_ns;
-}
-std::int64_t connection::unnamed_since_ns() const noexcept {
-  if (counted_.has_share || speaks_h2_ || clock_.phase_now() != phase::head) return never_ns;
-  return clock_.expiry_ns() - server_->options.head_time.count();
 }
 
 void connection::wait_for_head(std::int64_t now_ns) noexcept {
@@ -134,7 +107,7 @@ bool connection::reserve_encoder(std::size_t bytes) noexcept {
 
 // A trusted proxy has no share: what a request keeps counts for the client that the proxy names.
 void connection::find_client() noexcept {
-  if (counted_.has_share || server_->options.trusted_proxies.empty()) return;
+  if (client_.has_share || server_->options.trusted_proxies.empty()) return;
   if (!serving_.is_under_way() || behind_ != nullptr) return;
   try {
     const std::optional<endpoint> at = client();
@@ -150,15 +123,15 @@ void connection::find_client() noexcept {
 bool connection::count_for_client() noexcept {
   find_client();
   if (behind_ == nullptr) return true;
-  if (server_->move_connection(counted_, *behind_)) moved_to_ = behind_;
+  if (server_->move_connection(client_, *behind_)) moved_to_ = behind_;
   return moved_to_ != nullptr;
 }
 
 void connection::leave_client() noexcept {
   if (behind_ == nullptr) return;
-  if (account_.of() != nullptr) account_.open(server_->kept, counted_);
+  if (account_.of() != nullptr) account_.open(server_->kept, client_);
   if (std::exchange(moved_to_, nullptr) != nullptr)
-    static_cast<void>(server_->move_connection(*behind_, counted_));
+    static_cast<void>(server_->move_connection(*behind_, client_));
   server_->kept.leave(*std::exchange(behind_, nullptr));
 }
 
@@ -540,7 +513,7 @@ bool may_have_body(int status) noexcept {
 void connection::add_status(int status) {
   if (is_noted()) [[unlikely]] {
     note_status(status);
-    const counted_request& request = handling::counted_;
+    const counted_request& request = counted_;
     answered_ns_ = request.is_counted() ? request.answered_ns() : 0;
   }
   if (status == 200) return out_.add("HTTP/1.1 200 OK\r\n");

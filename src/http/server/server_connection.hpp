@@ -5,11 +5,9 @@
 // long as no request has to wait, puts the answers of handlers that do not wait into the output,
 // and returns the next step of its caller.
 //
-// Threads: the connection's own task. Any thread that holds the server's mutex may also read the
-// clock, and call end().
+// Threads: the connection's own task. Other threads use its live_connection.
 #pragma once
 
-#include <atomic>
 #include <chrono>
 #include <cstdint>
 #include <exception>
@@ -24,56 +22,33 @@
 #include "http/h1/output.hpp"
 #include "http/server/calls/call_end.hpp"
 #include "http/server/calls/closing.hpp"
-#include "http/server/calls/connection_clock.hpp"
 #include "http/server/calls/gone_watch.hpp"
 #include "http/server/calls/request_progress.hpp"
-#include "http/server/calls/requested_end.hpp"
 #include "http/server/calls/serving.hpp"
 #include "http/server/calls/wire_health.hpp"
 #include "http/server/handling.hpp"
+#include "http/server/live_connection.hpp"
 #include "http/server/one_at_a_time.hpp"
 #include "http/server/parked.hpp"
 #include "http/server/server_state.hpp"
-#include "troupe/base/intrusive_list.hpp"
 #include "troupe/http/parser.hpp"
 #include "troupe/http/response.hpp"
-#include "troupe/http/transport.hpp"
 
 namespace troupe::http {
 
 struct websocket_terms;
 
-inline constexpr std::int64_t soon_ns = 1'000'000'000;  // for the next request to come
-
 namespace h2 {
 class conversation;
 }
 
-class connection : public transport, protected handling {
+class connection : public live_connection, protected handling {
  public:
   // `counted`: the client whose share the connection's memory counts against.
   connection(std::shared_ptr<server_state> of, server_state::client_peer& counted,
              const connection_past& was = {});
   connection(const connection&) = delete;
 
-  using phase = connection_clock::phase;
-  using ending = connection_ending;
-
-  // Caller: any thread that holds the server's mutex. The operation that the connection awaits ends
-  // as cancelled.
-  void end(ending why) noexcept;
-  const connection_clock& clock() const noexcept { return clock_; }
-  // Since when a head has been coming, of HTTP/1.1, on a connection that counts for no client;
-  // never_ns if none is.
-  std::int64_t unnamed_since_ns() const noexcept;
-  // The time when the connection is to be parked if no bytes come before; never_ns if it must not
-  // park.
-  std::int64_t parking_ns() const noexcept;
-  // The connection speaks HTTP/2 from its beginning, when it is not in the server's list yet.
-  void note_h2() noexcept { speaks_h2_ = true; }
-  // Call it in a turn, with the server's mutex held: nothing more comes or goes, whatever the
-  // connection's task does.
-  void shut() noexcept;
   // Makes the handler's exception a failure of the program.
   void report() noexcept { report_failure(); }
 
@@ -113,7 +88,7 @@ class connection : public transport, protected handling {
     account_.close();
     leave_client();
   }
-  void start_counting() noexcept { account_.open(server_->kept, counted_); }
+  void start_counting() noexcept { account_.open(server_->kept, client_); }
   // Bytes that are being sent, or wait for their turn, as long as it lives.
   class queued {
    public:
@@ -130,8 +105,6 @@ class connection : public transport, protected handling {
   };
   // How many bytes are kept in this object and below it.
   std::size_t kept_bytes() const noexcept;
-  // The stream that bytes are read from. With TLS it is the stream below TLS.
-  virtual stream& wire() noexcept = 0;
   // Read and write as the stream's functions, for HTTP/2. A read is ended by end(); a read that is
   // `patient` is not ended by end(draining).
   virtual task<std::size_t> read_wire(std::span<char> to, bool patient) = 0;
@@ -152,21 +125,16 @@ class connection : public transport, protected handling {
 
   const std::shared_ptr<server_state> server_;
   connection_past past_;
-  requested_end requested_;
   input input_;
   output out_;
   closing closing_;
   wire_health health_;
   request_progress progress_;
-  // Its end would be the end of the answer's body, which is not whole: it is reset instead.
-  std::atomic<bool> resets_{false};
   call_end* call_ = nullptr;  // of the WebSocket that is talked over
-  connection_clock clock_;
   // By base::now_ns(), if the request is counted, and nothing was awaited since; otherwise 0.
   std::int64_t answered_ns_ = 0;
 
  private:
-  friend struct server_state;
   friend class h2::conversation;
   using event = parser::event;
   // Once there are so many bytes of answers, they are sent before more answers are made.
@@ -231,7 +199,6 @@ class connection : public transport, protected handling {
     connection& owner_;
   };
   own_account account_;
-  server_state::client_peer& counted_;
   // The client that a trusted proxy names, while a request of it keeps more than a little, or its
   // handler may wait.
   server_state::client_peer* behind_ = nullptr;
@@ -239,11 +206,6 @@ class connection : public transport, protected handling {
   std::size_t above_bytes_ = 0;                    // by a WebSocket
   std::size_t queued_bytes_ = 0;                   // that wait for their turn to be sent
   std::size_t files_ = 0;                          // that are being sent
-
-  base::list_link<connection> link_;  // in the server's list
-  int fd_ = -1;                       // negative while the connection is not in that list
-  bool speaks_h2_ = false;  // written by the connection's own thread before it is in the list, and
-                            // inside the server's mutex later
 };
 
 }  // namespace troupe::http

@@ -14,8 +14,8 @@
 #include "base/invariant.hpp"
 #include "http/behind_proxy/proxy_header.hpp"
 #include "http/fields/field_line.hpp"
+#include "http/server/live_connection.hpp"
 #include "http/server/parked.hpp"
-#include "http/server/server_connection.hpp"
 #include "troupe/base/error.hpp"
 #include "troupe/runtime/here.hpp"
 
@@ -137,14 +137,18 @@ bool server_state::connect(const std::string& key, client_peer*& counted) {
   return false;
 }
 
-void server_state::end_over_budget(connection& live) noexcept {
+void server_state::end_over_budget(live_connection& live) noexcept {
   const auto held = lock();
-  live.end(connection_ending::over_budget);
+  end_live(live, connection_ending::over_budget);
 }
 
-void server_state::continue_in_budget(connection& live) noexcept {
+void server_state::continue_in_budget(live_connection& live) noexcept {
   const auto held = lock();
   live.requested_.renew();
+}
+
+void server_state::end_live(live_connection& live, connection_ending why) noexcept {
+  if (live.request_end(why)) ended.count(why);
 }
 
 void server_state::dismiss(client_peer* counted) noexcept {
@@ -157,37 +161,39 @@ void server_state::dismiss(client_peer* counted) noexcept {
   secure.left();
 }
 
-void server_state::enter(connection& live) {
+void server_state::enter(live_connection& live) {
   bool start_sweep = false;
   {
     const auto held = lock();
     link(live);
     // stop() has told the connections that were in the list by then; this one came later.
     if (stopping.stop_requested() && (idle_time_.count() == 0 || live.speaks_h2_))
-      live.end(all_end_ ? connection_ending::aborted : connection_ending::draining);
+      end_live(live, all_end_ ? connection_ending::aborted : connection_ending::draining);
     start_sweep = !std::exchange(sweeping_, true);
   }
   if (start_sweep) static_cast<void>(spawn(sweep(shared_from_this())));
 }
 
-void server_state::leave(connection& live) noexcept {
+void server_state::leave(live_connection& live) noexcept {
   const auto held = lock();
   if (live.fd_ >= 0) unlink(live);
 }
 
-void server_state::link(connection& live) noexcept {
+void server_state::link(live_connection& live) noexcept {
   TROUPE_INVARIANT(live.fd_ < 0, "K1");
   live_.push_front(live);
   live.fd_ = live.wire().fd();
 }
 
-void server_state::unlink(connection& live) noexcept {
+void server_state::unlink(live_connection& live) noexcept {
   TROUPE_INVARIANT(live.fd_ >= 0 && live_.contains(live), "K1");
   live_.remove(live);
   live.fd_ = -1;
 }
 
-base::list_link<connection>& server_state::link_of(connection& live) noexcept { return live.link_; }
+base::list_link<live_connection>& server_state::link_of(live_connection& live) noexcept {
+  return live.link_;
+}
 
 namespace {
 
@@ -266,8 +272,8 @@ void server_state::for_each(List& list, Look look) const {
 // In no task: the thread that asks has no time of the runtime's.
 std::size_t server_state::count_idle() const {
   std::size_t idle = 0;
-  for_each(live_, [&](const connection& live) {
-    idle += live.clock().phase_now() == connection::phase::idle;
+  for_each(live_, [&](const live_connection& live) {
+    idle += live.clock().phase_now() == connection_clock::phase::idle;
   });
   for_each(parked_, [&](const parked& resting) {
     idle += resting.past.why == connection_ending::none && resting.past.answered_one;
@@ -277,13 +283,14 @@ std::size_t server_state::count_idle() const {
 
 void server_state::shed() {
   const std::int64_t now_ns = now().count();
-  const auto live_since = [now_ns](const connection& live) {
+  const auto live_since = [now_ns](const live_connection& live) {
     const std::int64_t since_ns = live.clock().idle_since_ns();
     return connection_clock::is_idle(live.clock().phase_now(), since_ns, now_ns) ? since_ns
                                                                                  : never_ns;
   };
   const auto parked_since = [now_ns](const parked& resting) {
-    const auto at = resting.past.answered_one ? connection::phase::idle : connection::phase::fresh;
+    const auto at =
+        resting.past.answered_one ? connection_clock::phase::idle : connection_clock::phase::fresh;
     const bool is_idle = resting.past.why == connection_ending::none &&
                          connection_clock::is_idle(at, resting.since_ns, now_ns);
     return is_idle ? resting.since_ns : never_ns;
@@ -297,15 +304,16 @@ void server_state::shed() {
 // Until its head is there, nobody knows for which client of a proxy a connection counts.
 void server_state::shed_slow_heads() {
   const std::int64_t slow_before_ns = now().count() - head_patience.count();
-  for_each(live_, [&](connection& live) {
-    if (live.unnamed_since_ns() <= slow_before_ns) live.end(connection_ending::shed);
+  for_each(live_, [&](live_connection& live) {
+    if (live.unnamed_since_ns(options.head_time) <= slow_before_ns)
+      end_live(live, connection_ending::shed);
   });
 }
 
 void server_state::shed_handshakes() {
   const std::int64_t now_ns = now().count();
-  const auto live_since = [now_ns](const connection& live) {
-    constexpr auto handshake = connection::phase::handshake;
+  const auto live_since = [now_ns](const live_connection& live) {
+    constexpr auto handshake = connection_clock::phase::handshake;
     const std::int64_t since_ns = live.clock().idle_since_ns();
     return live.clock().phase_now() == handshake &&
                    connection_clock::is_idle(handshake, since_ns, now_ns)
@@ -325,7 +333,7 @@ bool server_state::shed_oldest(LiveSince live_since, ParkedSince parked_since) {
   const auto keep = [&times](std::int64_t since_ns) {
     if (since_ns != never_ns) times.push_back(since_ns);
   };
-  for_each(live_, [&](const connection& live) { keep(live_since(live)); });
+  for_each(live_, [&](const live_connection& live) { keep(live_since(live)); });
   for_each(parked_, [&](const parked& resting) { keep(parked_since(resting)); });
   if (times.empty()) return false;
   std::size_t left = (times.size() - 1) / shed_share + 1;
@@ -337,8 +345,8 @@ bool server_state::shed_oldest(LiveSince live_since, ParkedSince parked_since) {
     --left;
     return true;
   };
-  for_each(live_, [&](connection& live) {
-    if (is_next(live_since(live))) live.end(connection_ending::shed);
+  for_each(live_, [&](live_connection& live) {
+    if (is_next(live_since(live))) end_live(live, connection_ending::shed);
   });
   for_each(parked_, [&](parked& resting) {
     if (is_next(parked_since(resting))) end_parked(resting, connection_ending::shed);
@@ -351,13 +359,13 @@ void server_state::end_all() noexcept {
     const auto held = lock();
     all_end_ = true;
   }
-  for_each(live_, [](connection& live) { live.end(connection_ending::aborted); });
+  for_each(live_, [this](live_connection& live) { end_live(live, connection_ending::aborted); });
   end_parked(connection_ending::aborted);
   ending.request_stop();
-  for_each(live_, [](connection& live) { live.shut(); });
+  for_each(live_, [](live_connection& live) { live.shut(); });
 }
 
-void server_state::revive(connection& live) {
+void server_state::revive(live_connection& live) {
   const auto held = lock();
   live.requested_.revive();
 }
@@ -371,8 +379,8 @@ void server_state::drain(std::chrono::nanoseconds idle_time) {
   }
   stopping.request_stop();
   accepting.request_stop();
-  for_each(live_, [](connection& live) {
-    if (live.speaks_h2_) live.end(connection_ending::draining);
+  for_each(live_, [this](live_connection& live) {
+    if (live.speaks_h2_) end_live(live, connection_ending::draining);
   });
   for_each(parked_, [this](parked& resting) {
     if (resting.says_end) end_parked(resting, connection_ending::draining);
@@ -384,11 +392,11 @@ std::chrono::nanoseconds server_state::idle_time() const {
   return idle_time_;
 }
 
-void server_state::speaks_h2(connection& live) {
+void server_state::speaks_h2(live_connection& live) {
   const auto held = lock();
   live.speaks_h2_ = true;
   if (stopping.stop_requested() && !live.requested_.is_requested())
-    live.end(connection_ending::draining);
+    end_live(live, connection_ending::draining);
 }
 
 void server_state::stop() {
@@ -400,17 +408,18 @@ void server_state::stop() {
   // Handlers see this request, and each answer from here on says that it is the last.
   stopping.request_stop();
   accepting.request_stop();
-  for_each(live_, [](connection& live) { live.end(connection_ending::draining); });
+  for_each(live_, [this](live_connection& live) { end_live(live, connection_ending::draining); });
   end_parked(connection_ending::draining);
 }
 
-std::int64_t server_state::end_if_late(connection& live, std::int64_t now_ns) noexcept {
+std::int64_t server_state::end_if_late(live_connection& live, std::int64_t now_ns) noexcept {
   const std::int64_t expiry = live.clock().expiry_ns(), parking = live.parking_ns();
   if (expiry <= now_ns) {
-    live.end(live.clock().phase_now() == connection::phase::streams ? connection_ending::late_stream
-                                                                    : connection_ending::late);
+    end_live(live, live.clock().phase_now() == connection_clock::phase::streams
+                       ? connection_ending::late_stream
+                       : connection_ending::late);
   } else if (parking <= now_ns) {
-    live.end(connection_ending::parking);
+    end_live(live, connection_ending::parking);
   } else {
     return std::min(expiry, parking);
   }
@@ -452,8 +461,8 @@ task<> server_state::sweep(std::shared_ptr<server_state> self) {
     }
     {
       walk through(*self, self->live_);
-      const auto look = [&](connection& live) {
-        earliest = std::min(earliest, end_if_late(live, now_ns));
+      const auto look = [&](live_connection& live) {
+        earliest = std::min(earliest, self->end_if_late(live, now_ns));
         return true;
       };
       for (std::size_t pieces = 1; through.next_piece(look); ++pieces)
@@ -482,7 +491,7 @@ class server_state::waker {
   std::shared_ptr<server_state> server_;
 };
 
-bool server_state::park(connection& live, parked& as, stream& of) {
+bool server_state::park(live_connection& live, parked& as, stream& of) {
   for (;;) {
     {
       const auto held = lock();
@@ -516,7 +525,7 @@ bool server_state::park(connection& live, parked& as, stream& of) {
   }
 }
 
-bool server_state::unpark(connection& live) {
+bool server_state::unpark(live_connection& live) {
   const auto held = lock();
   return live.requested_.stay();
 }

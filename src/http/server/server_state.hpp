@@ -2,8 +2,8 @@
 // connections, and the sweep that ends connections whose time is over.
 //
 // Threads: any. The mutex guards the lists and the counts. A connection is in a list for as long as
-// it lives or is parked: a thread that holds the mutex may therefore end it (connection::end). That
-// call only cancels the operation that the connection waits for. No thread holds the mutex for more
+// it lives or is parked, so a thread that holds the mutex may end it (end_live). That call
+// only cancels the operation that the connection waits for. No thread holds the mutex for more
 // connections than one piece of a walk has: a server may have 100,000 of them. A walk over the live
 // ones, and after it over the parked ones, misses none that was there when it began: a connection
 // enters the live list in front, and enter() then does to it the same as the walk.
@@ -48,7 +48,7 @@ class stream;
 
 namespace troupe::http {
 
-class connection;
+class live_connection;
 
 // From this number of connections in a server on, they read and write in memory that they share: a
 // request lies where the last one lay, and a connection that waits has no buffer. With fewer
@@ -90,12 +90,12 @@ struct server_state final : std::enable_shared_from_this<server_state>, protocol
   }
   void dismiss(client_peer* counted) noexcept;
   // The connection keeps the most of the largest client, and the limits are reached.
-  void end_over_budget(connection& live) noexcept;
+  void end_over_budget(live_connection& live) noexcept;
   // The connection has given up enough, and may wait again.
-  void continue_in_budget(connection& live) noexcept;
+  void continue_in_budget(live_connection& live) noexcept;
   // enter: the server watches over the times of `one` from then on. leave: no longer.
-  void enter(connection& live);
-  void leave(connection& live) noexcept;
+  void enter(live_connection& live);
+  void leave(live_connection& live) noexcept;
   bool is_full() noexcept override;
   // Ends one sixteenth of the idle connections, at least one, beginning with those that have been
   // idle longest. If none is idle, the largest holder of the largest client ends; if there is none,
@@ -107,23 +107,23 @@ struct server_state final : std::enable_shared_from_this<server_state>, protocol
   // and shuts their sockets: a call that cannot be cancelled holds up no client. Call it in a turn.
   void end_all() noexcept;
   // Lets a connection that was ended as late send its answer.
-  void revive(connection& live);
+  void revive(live_connection& live);
   void stop();
   // As stop(), but idle connections of HTTP/1.1 are left until stop() is called.
   void drain(std::chrono::nanoseconds idle_time);
   // How long they are left; 0 after stop().
   std::chrono::nanoseconds idle_time() const;
   // The client of the connection speaks HTTP/2, and gets a notice when the server drains.
-  void speaks_h2(connection& live);
+  void speaks_h2(live_connection& live);
   // Ends connections that are late, and finishes when there are no connections.
   static task<> sweep(std::shared_ptr<server_state> self);
 
   // Parks an idle connection. True: `as`, which holds its stream `of`, took its place in the lists;
   // `as` may already be freed. False: there is something to read, or the connection is to end;
   // nothing has changed.
-  bool park(connection& live, parked& as, stream& of);
+  bool park(live_connection& live, parked& as, stream& of);
   // Lets a connection that was to be parked continue. Returns false when it has been asked to end.
-  bool unpark(connection& live);
+  bool unpark(live_connection& live);
   // Something came for the parked connection, or its wait was ended.
   void report(parked& one) noexcept;
 
@@ -190,19 +190,20 @@ struct server_state final : std::enable_shared_from_this<server_state>, protocol
 
   bool connect(const std::string& key, client_peer*& counted);
   void shed_slow_heads();
-  // The caller holds the mutex. The second two return when the connection may be late, or is to be
+  // The caller holds the mutex. end_if_late() returns when the connection may be late, or is to be
   // parked; never_ns when they have asked it to end.
+  void end_live(live_connection& live, connection_ending why) noexcept;
   void end_parked(parked& resting, connection_ending why) noexcept;
-  static std::int64_t end_if_late(connection& live, std::int64_t now_ns) noexcept;
+  std::int64_t end_if_late(live_connection& live, std::int64_t now_ns) noexcept;
   std::int64_t end_if_late(parked& resting, std::int64_t now_ns) noexcept;
-  void link(connection& live) noexcept;
-  void unlink(connection& live) noexcept;
+  void link(live_connection& live) noexcept;
+  void unlink(live_connection& live) noexcept;
   void link(parked& resting) noexcept;
-  static base::list_link<connection>& link_of(connection& live) noexcept;
+  static base::list_link<live_connection>& link_of(live_connection& live) noexcept;
 
   mutable std::mutex mutex_;
   mutable base::waiters_first turns_;
-  using live_list = base::walked_list<connection, &server_state::link_of>;
+  using live_list = base::walked_list<live_connection, &server_state::link_of>;
   mutable live_list live_;
   using parked_list = base::walked_list<parked, &parked::link>;
   mutable parked_list parked_;  // the oldest first
