@@ -3,8 +3,6 @@
 #include <algorithm>
 #include <optional>
 
-#include "http/server/server_state.hpp"
-
 namespace troupe::http {
 
 secure_event handshake_event_of(tls_failure why) noexcept {
@@ -30,7 +28,7 @@ constexpr std::size_t clients_sharing = 8, share_least = 16;
 
 }  // namespace
 
-handshakes::handshakes(server_state& server, std::size_t most) noexcept
+handshakes::handshakes(whole_server& server, std::size_t most) noexcept
     : admission(true),
       server_(server),
       most_(most),

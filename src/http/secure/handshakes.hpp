@@ -30,7 +30,16 @@
 
 namespace troupe::http {
 
-struct server_state;
+// The server that the handshakes are a part of.
+class whole_server : public protocols::admission {
+ public:
+  using admission::admission;
+  // Ends handshakes that have taken a second or more, the longest ones first.
+  virtual void shed_handshakes() = 0;
+
+ protected:
+  ~whole_server() = default;
+};
 
 // How a handshake has ended, or a connection after its handshake.
 enum class secure_event : std::uint8_t {
@@ -65,7 +74,7 @@ class handshakes final : public protocols::admission {
   };
 
  public:
-  handshakes(server_state& server, std::size_t most) noexcept;
+  handshakes(whole_server& server, std::size_t most) noexcept;
 
   bool is_full() noexcept override;
   void shed() override;
@@ -94,6 +103,8 @@ class handshakes final : public protocols::admission {
     // Waits in line. Returns false when the stop was requested first.
     task<bool> begin(std::stop_token stop);
     void give_back() noexcept;
+    // Call it before give_back().
+    void count(secure_event what) noexcept { handshakes_->count(what); }
 
    private:
     void note_begun() noexcept;
@@ -114,7 +125,7 @@ class handshakes final : public protocols::admission {
     left();
   }
 
-  server_state& server_;
+  whole_server& server_;
   const std::size_t most_, share_;
   std::atomic<std::size_t> under_way_{0};
   std::mutex mutex_;

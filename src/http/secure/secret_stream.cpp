@@ -7,7 +7,6 @@
 #include <string>
 #include <string_view>
 
-#include "http/server/server_state.hpp"
 #include "io/sockets/sockets.hpp"
 #include "troupe/base/error.hpp"
 #include "troupe/io/error.hpp"
@@ -37,21 +36,22 @@ bool secret_stream::rest() noexcept {
   return true;
 }
 
-task<bool> secret_stream::wait_for_turn(server_state& server, std::stop_token stop) {
+task<bool> secret_stream::wait_for_turn(std::stop_token stop) {
   const bool has_begun = co_await begun_.begin(std::move(stop));
-  if (!has_begun) server.secure.count(secure_event::ended_by_server);
+  if (!has_begun) begun_.count(secure_event::ended_by_server);
   co_return has_begun;
 }
 
-task<bool> secret_stream::begin(server_state& server, std::stop_token stop) {
-  const secure_event how = co_await shake(server.options.handshake_time, std::move(stop));
-  server.secure.count(how);
-  if (how == secure_event::done && resumed()) server.secure.count(secure_event::resumed);
+task<bool> secret_stream::begin(std::chrono::nanoseconds at_most, rejection_lingers& rejected,
+                                std::stop_token stop) {
+  const secure_event how = co_await shake(at_most, std::move(stop));
+  begun_.count(how);
+  if (how == secure_event::done && resumed()) begun_.count(secure_event::resumed);
   begun_.give_back();
   const bool is_told = how == secure_event::plain_http || how == secure_event::bad_certificate ||
                        how == secure_event::bad_protocol;
   if (is_told) {
-    const server_state::rejection_linger said(server);
+    const rejection_linger said(rejected);
     if (how == secure_event::plain_http) co_await answer_in_clear();
     if (said.may_linger()) co_await linger();
   }

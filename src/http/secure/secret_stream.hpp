@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "http/secure/handshakes.hpp"
+#include "http/server/calls/rejection_linger.hpp"
 #include "tls/wire_of.hpp"
 #include "troupe/io/endpoint.hpp"
 #include "troupe/io/tcp.hpp"
@@ -33,10 +34,12 @@ class secret_stream : public tls_stream {
   // Whether the client's share of handshakes has room. Otherwise wait_for_turn() waits for it; it
   // returns false when the server has ended the connection meanwhile.
   bool try_turn() { return begun_.try_begin(); }
-  task<bool> wait_for_turn(server_state& server, std::stop_token stop);
+  task<bool> wait_for_turn(std::stop_token stop);
   // Makes the handshake, and counts how it ends. Returns false if it has failed: then the peer has
-  // got an alert, as far as possible, and the connection is to be closed.
-  task<bool> begin(server_state& server, std::stop_token stop);
+  // got an alert, as far as possible, and the connection is to be closed. `at_most`: the time of
+  // the handshake. `rejected`: outlives the task.
+  task<bool> begin(std::chrono::nanoseconds at_most, rejection_lingers& rejected,
+                   std::stop_token stop);
 
  private:
   task<secure_event> shake(std::chrono::nanoseconds at_most, std::stop_token stop);

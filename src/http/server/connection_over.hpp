@@ -74,11 +74,12 @@ class connection_over final : public connection {
       if (!past_.was_parked) {
         if (!stream_.try_turn()) {
           wait_for_handshake(phase::in_line);
-          const bool has_turn = co_await stream_.wait_for_turn(*server_, requested_.idle_token());
+          const bool has_turn = co_await stream_.wait_for_turn(requested_.idle_token());
           if (!has_turn) co_return;
         }
         wait_for_handshake(phase::handshake);
-        const bool is_done = co_await stream_.begin(*server_, requested_.idle_token());
+        const bool is_done = co_await stream_.begin(server_->options.handshake_time,
+                                                    server_->lingers, requested_.idle_token());
         clock_.end_wait();
         if (!is_done) co_return;
         if (stream_.alpn() == "h2" && h2::is_on(server_->options)) begin_secure_h2();
@@ -178,7 +179,7 @@ class connection_over final : public connection {
     co_await flush_all();
     // The connection keeps its ticket while it lingers. Otherwise the connections of one address,
     // one after the other, could take all the places that lingering has.
-    const server_state::rejection_linger said(*server_);
+    const rejection_linger said(server_->lingers);
     if (said.may_linger()) co_await linger(turned_away);
   }
 

@@ -32,7 +32,6 @@ constexpr std::size_t pieces_a_turn = 16;
 constexpr std::size_t shed_share = 16;
 // A trusted proxy sends a head at once. One that has been coming for longer may be ended.
 constexpr std::chrono::nanoseconds head_patience = std::chrono::milliseconds(500);
-constexpr std::size_t rejection_lingers_least = 8;
 
 // The default share of one client is this part of a limit, and at least so much.
 constexpr std::size_t peers_sharing = 8;
@@ -78,11 +77,12 @@ base::ledger::limits account_limits_of(const server_options& chosen) noexcept {
 }  // namespace
 
 server_state::server_state(router table, const server_options& chosen)
-    : admission(true),
+    : whole_server(true),
       routes(std::move(table)),
       options(chosen),
       strict_transport(strict_transport_of(chosen)),
       secure(*this, chosen.handshakes),
+      lingers(chosen.connections),
       kept(account_limits_of(chosen)) {
   check(options.head_bytes >= 128, "head_bytes is less than 128");
   check(options.head_bytes <= 1 << 30, "head_bytes is more than 1 GiB");
@@ -209,16 +209,6 @@ void set_sharing_from(std::size_t connections) noexcept {
 
 // order: relaxed  a hint
 std::size_t server_state::count() const { return count_.load(std::memory_order_relaxed); }
-
-server_state::rejection_linger::rejection_linger(server_state& server) noexcept : server_(server) {
-  // order: relaxed  a count; publishes nothing
-  const std::size_t others = server.turned_away_.fetch_add(1, std::memory_order_relaxed);
-  may_linger_ = others < std::max(rejection_lingers_least, server.options.connections / shed_share);
-}
-// order: relaxed  as above
-server_state::rejection_linger::~rejection_linger() {
-  server_.turned_away_.fetch_sub(1, std::memory_order_relaxed);
-}
 
 bool server_state::is_full() noexcept {
   // order: relaxed  a hint: the task that accepts checks again

@@ -31,6 +31,7 @@
 #include "http/behind_proxy/reports/counters.hpp"
 #include "http/h2/counters.hpp"
 #include "http/secure/handshakes.hpp"
+#include "http/server/calls/rejection_linger.hpp"
 #include "http/server/numbers/event_counts.hpp"
 #include "http/server/numbers/request_counts.hpp"
 #include "http/server/parked.hpp"
@@ -38,7 +39,6 @@
 #include "troupe/base/intrusive_list.hpp"
 #include "troupe/http/options.hpp"
 #include "troupe/http/router.hpp"
-#include "troupe/protocol/admission.hpp"
 #include "troupe/task/event.hpp"
 #include "troupe/task/task.hpp"
 
@@ -57,7 +57,7 @@ inline constexpr std::size_t sharing_from_default = 256;
 std::size_t sharing_from() noexcept;
 void set_sharing_from(std::size_t connections) noexcept;  // for tests
 
-struct server_state final : std::enable_shared_from_this<server_state>, protocols::admission {
+struct server_state final : std::enable_shared_from_this<server_state>, whole_server {
   server_state(router table, const server_options& chosen);
 
   const router routes;
@@ -70,6 +70,7 @@ struct server_state final : std::enable_shared_from_this<server_state>, protocol
   // Connections that the server has asked to end, by reason; and those that it has not served.
   event_counts<connection_ending, connection_endings> ended;
   observe::sharded_counter accepted, turned_away;
+  rejection_lingers lingers;  // of those that are turned away
 
   // The memory that is kept for all clients, and the share of each.
   base::ledger kept;
@@ -102,7 +103,7 @@ struct server_state final : std::enable_shared_from_this<server_state>, protocol
   // all connections of trusted proxies whose heads come slowly.
   void shed() override;
   // The same for handshakes that have taken at least a second.
-  void shed_handshakes();
+  void shed_handshakes() override;
   // Ends all connections, the awaited operations of their tasks and the calls that they have begun,
   // and shuts their sockets: a call that cannot be cancelled holds up no client. Call it in a turn.
   void end_all() noexcept;
@@ -135,20 +136,6 @@ struct server_state final : std::enable_shared_from_this<server_state>, protocol
 
   std::size_t count() const;
   std::size_t count_idle() const;
-
-  // Decides whether a connection that is turned away may wait until its peer has read the answer.
-  // At most one sixteenth of `options.connections`, and at least 8, may do so at the same time.
-  class rejection_linger {
-   public:
-    explicit rejection_linger(server_state& server) noexcept;
-    rejection_linger(const rejection_linger&) = delete;
-    ~rejection_linger();
-    bool may_linger() const noexcept { return may_linger_; }
-
-   private:
-    server_state& server_;
-    bool may_linger_ = false;
-  };
 
  private:
   class waker;
@@ -217,8 +204,6 @@ struct server_state final : std::enable_shared_from_this<server_state>, protocol
   std::mutex reports_mutex_;
   parked_queue reported_;  // the task that wakes has not taken them yet
   event some_reported_;
-
-  std::atomic<std::size_t> turned_away_{0};
 };
 
 }  // namespace troupe::http
