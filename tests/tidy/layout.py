@@ -12,7 +12,7 @@ CPP = (".hpp", ".h", ".cpp", ".c")
 # Longer functions, each with its reason.
 LONG_FUNCTIONS = {
     # Its awaits are those of each batch of requests: a coroutine for a part would cost a frame.
-    ("src/http/server/connection_over.hpp", "run"),
+    ("src/http/server/accept/connection_over.hpp", "run"),
     # A table.
     ("tests/http/client/client_failures.cpp", "vectors"),
 }

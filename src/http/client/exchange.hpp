@@ -19,7 +19,7 @@
 #include "http/client/streams/stream_connection.hpp"
 #include "http/client/streams/stream_pool.hpp"
 #include "http/coding/decoded_body.hpp"
-#include "http/server/one_at_a_time.hpp"
+#include "http/server/calls/one_at_a_time.hpp"
 #include "troupe/http/client.hpp"
 #include "troupe/http/client_message.hpp"
 #include "troupe/http/transport.hpp"

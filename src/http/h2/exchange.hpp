@@ -23,7 +23,7 @@
 #include "http/server/calls/call_end.hpp"
 #include "http/server/calls/request_progress.hpp"
 #include "http/server/handling.hpp"
-#include "http/server/one_at_a_time.hpp"
+#include "http/server/calls/one_at_a_time.hpp"
 #include "troupe/http/response.hpp"
 #include "troupe/http/transport.hpp"
 #include "troupe/task/event.hpp"

@@ -2,7 +2,7 @@
 
 #include <utility>
 
-#include "http/server/one_at_a_time.hpp"
+#include "http/server/calls/one_at_a_time.hpp"
 #include "http/values/cookie_pairs.hpp"
 #include "troupe/base/error.hpp"
 #include "troupe/parallel/submitted.hpp"

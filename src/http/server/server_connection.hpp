@@ -28,7 +28,7 @@
 #include "http/server/calls/wire_health.hpp"
 #include "http/server/handling.hpp"
 #include "http/server/live_connection.hpp"
-#include "http/server/one_at_a_time.hpp"
+#include "http/server/calls/one_at_a_time.hpp"
 #include "http/server/parked.hpp"
 #include "http/server/server_state.hpp"
 #include "troupe/http/parser.hpp"

@@ -29,7 +29,7 @@
 #include "base/walks/waiters_first.hpp"
 #include "base/walks/walked_list.hpp"
 #include "http/behind_proxy/reports/counters.hpp"
-#include "http/h2/counters.hpp"
+#include "http/h2/framing/counters.hpp"
 #include "http/secure/handshakes.hpp"
 #include "http/server/calls/rejection_linger.hpp"
 #include "http/server/numbers/event_counts.hpp"

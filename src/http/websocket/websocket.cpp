@@ -17,7 +17,7 @@
 #include "http/h1/send_order.hpp"
 #include "http/routing/response_parts.hpp"
 #include "http/server/calls/call_end.hpp"
-#include "http/server/one_at_a_time.hpp"
+#include "http/server/calls/one_at_a_time.hpp"
 #include "http/websocket/handshake/deflate.hpp"
 #include "http/websocket/handshake/websocket_terms.hpp"
 #include "http/websocket/utf8.hpp"

@@ -15,7 +15,7 @@
 #include "http/h1/send_order.hpp"
 #include "http/h2/conversation.hpp"
 #include "http/secure/secret_stream.hpp"
-#include "http/server/admission_ticket.hpp"
+#include "http/server/accept/admission_ticket.hpp"
 #include "http/server/parked.hpp"
 #include "http/server/server_connection.hpp"
 #include "io/operations/of_file.hpp"

@@ -8,7 +8,7 @@
 #include "http/behind_proxy/address.hpp"
 #include "http/behind_proxy/reports/receive_header.hpp"
 #include "http/secure/secret_stream.hpp"
-#include "http/server/connection_over.hpp"
+#include "http/server/accept/connection_over.hpp"
 #include "http/server/server_numbers.hpp"
 #include "http/server/server_state.hpp"
 #include "runtime/observing/numbers/component_list.hpp"
