@@ -48,7 +48,7 @@ bool is_on(const server_options& options) noexcept {
 }
 
 conversation::conversation(server_state& server)
-    : server_(server), session_(server_session::make(rules_of(server.options))) {
+    : carrier(server, server_session::make(rules_of(server.options))) {
   session_->tell(*this);
   server_.http2.count(happening::connection);
 }
@@ -473,8 +473,7 @@ bool conversation::end_streams() {
   constexpr std::size_t least = base::account::lease_bytes;
   std::size_t freed = 0;
   for (auto& [stream, request] : exchanges_) {
-    // order: relaxed  see exchange::own_account::end_account
-    if (request->is_closed() || !request->is_over_budget_.load(std::memory_order_relaxed)) continue;
+    if (request->is_closed() || !request->is_over_budget()) continue;
     freed += request->kept_bytes();
     end_stream(stream, *request);
   }

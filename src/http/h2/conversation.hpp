@@ -49,7 +49,7 @@ bool is_allowed_cipher(std::string_view name) noexcept;
 // Whether this server speaks HTTP/2.
 bool is_on(const server_options& options) noexcept;
 
-class conversation final : private server_session_events {
+class conversation final : public carrier {
  public:
   explicit conversation(server_state& server);
   ~conversation();
@@ -62,28 +62,16 @@ class conversation final : private server_session_events {
   void refuse_cipher() { session_->terminate(code::inadequate_security); }
 
   // ---- for exchanges ----
-  server_state& server() noexcept { return server_; }
-  server_session& session() noexcept { return *session_; }
-  header_lines& lines() noexcept { return lines_; }
-  void wake_writer() noexcept { to_send_.set(); }
-  void exchange_done(std::int32_t stream);
-  // Gives a window for the bytes that were kept back, if the client's account has room for more, or
-  // the stream is the oldest one that waits.
-  void give_window(exchange& request);
-  // Whether a trusted proxy is the connection's client.
-  bool is_from_proxy() const noexcept;
-  // Caller: any thread, with the ledger's mutex. Streams are over budget.
-  void end_streams_soon() noexcept;
-  // A stream has just got more. Ends streams at once if the client is past its budget.
-  void keep_to_budget();
-  // Whether the request's client has room for so much more.
-  bool reserve(exchange& request, std::size_t bytes) noexcept;
-  // The connection ends when the requests that have arrived are answered.
-  void end_after_this();
-  endpoint peer();
-  bool has_address() const noexcept;
-  bool secure() const noexcept;
-  std::optional<tls_certificate> client_certificate();
+  void exchange_done(std::int32_t stream) override;
+  void give_window(exchange& request) override;
+  void end_streams_soon() noexcept override;
+  void keep_to_budget() override;
+  bool reserve(exchange& request, std::size_t bytes) noexcept override;
+  void end_after_this() override;
+  endpoint peer() override;
+  bool has_address() const noexcept override;
+  bool secure() const noexcept override;
+  std::optional<tls_certificate> client_certificate() override;
 
  private:
   bool on_request(std::int32_t stream, head_block&& head, bool ends) override;
@@ -119,6 +107,8 @@ class conversation final : private server_session_events {
     out_at_ += bytes;
     written_ += bytes;
   }
+  // Whether a trusted proxy is the connection's client.
+  bool is_from_proxy() const noexcept;
   bool has_room(exchange& request) noexcept;
   exchange* oldest_kept_back() noexcept;
   void end_stream(std::int32_t number, exchange& request);
@@ -128,16 +118,12 @@ class conversation final : private server_session_events {
   static constexpr std::size_t read_bytes = 16 * 1024, quick_bytes = 16 * 1024,
                                write_bytes = 64 * 1024;
 
-  server_state& server_;
-  std::unique_ptr<server_session> session_;
   connection* on_ = nullptr;
   std::unordered_map<std::int32_t, std::unique_ptr<exchange>> exchanges_;
   std::vector<std::int32_t> ready_;  // requests that have arrived with the last bytes
-  header_lines lines_;
   output out_;
   std::size_t out_at_ = 0;  // bytes of `out_` that were written
   std::unique_ptr<char[]> room_;
-  event to_send_;
   event all_done_;
   std::int64_t inside_since_ns_ = 0;  // 0: nothing is incomplete
   std::int64_t progress_ns_ = 0;      // when bytes were last written to the connection, or could be

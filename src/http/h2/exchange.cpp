@@ -11,7 +11,6 @@
 #include "http/behind_proxy/address.hpp"
 #include "http/h1/date.hpp"
 #include "http/h1/target.hpp"
-#include "http/h2/conversation.hpp"
 #include "http/routing/reopened_file.hpp"
 #include "http/routing/response_parts.hpp"
 #include "http/values/page_of.hpp"
@@ -48,9 +47,9 @@ class counted_bytes {
 
 }  // namespace
 
-exchange::exchange(conversation& connection, std::int32_t stream, head_block&& head, bool ends)
+exchange::exchange(carrier& connection, std::int32_t stream, head_block&& head, bool ends)
     : handling(connection.server()),
-      conversation_(connection),
+      carrier_(connection),
       stream_(stream),
       block_(std::move(head)) {
   request_.head_ = &head_;
@@ -154,22 +153,22 @@ std::size_t exchange::kept_bytes() const noexcept {
 
 std::size_t exchange::files() const noexcept { return files_ + request_.kept_files(); }
 
-void exchange::count_kept() noexcept { conversation_.keep_to_budget(); }
+void exchange::count_kept() noexcept { carrier_.keep_to_budget(); }
 
 bool exchange::reserve_encoder(std::size_t bytes) noexcept {
-  if (!conversation_.reserve(*this, bytes)) return false;
+  if (!carrier_.reserve(*this, bytes)) return false;
   encoder_bytes_ = bytes;
   return true;
 }
 
 void exchange::retains(std::size_t bytes) noexcept {
-  if (bytes > std::exchange(above_bytes_, bytes)) conversation_.keep_to_budget();
+  if (bytes > std::exchange(above_bytes_, bytes)) carrier_.keep_to_budget();
 }
 
 void exchange::took(std::size_t bytes) {
   if (is_closed() || progress_.body_ended()) return;
   kept_back_ += bytes;
-  conversation_.give_window(*this);
+  carrier_.give_window(*this);
 }
 
 std::size_t exchange::take_kept_back() noexcept {
@@ -197,7 +196,7 @@ exchange::own_account::~own_account() {
 void exchange::own_account::end_account() noexcept {
   // order: relaxed  the reader that is woken looks at all streams, and the server's mutex orders it
   exchange_.is_over_budget_.store(true, std::memory_order_relaxed);
-  exchange_.conversation_.end_streams_soon();
+  exchange_.carrier_.end_streams_soon();
 }
 
 // A trusted proxy has no share: what a request keeps counts for the client that the proxy names.
@@ -206,7 +205,7 @@ void exchange::count_for_client() noexcept {
   try {
     const std::optional<endpoint> at = client();
     if (!at || contains(server_.options.trusted_proxies, &*at)) return;
-    account_ = std::make_unique<own_account>(*this, conversation_.server(), client_key(*at));
+    account_ = std::make_unique<own_account>(*this, carrier_.server(), client_key(*at));
   } catch (const std::exception&) {  // the proxy has disconnected, or memory has run out
   }
 }
@@ -235,8 +234,8 @@ task<std::string_view> exchange::next_encoded() {
     if (wrong_ != fault::none) throw refused(wrong_);
     if (is_closed() || progress_.body_is_cut()) throw refused(fault::truncated);
     if (progress_.continue_body() && !progress_.answer_begun()) {
-      conversation_.session().respond_meanwhile(stream_, 100);
-      conversation_.wake_writer();
+      carrier_.session().respond_meanwhile(stream_, 100);
+      carrier_.wake_writer();
     }
     const std::chrono::nanoseconds begun = now();
     bool is_late = false;
@@ -288,12 +287,12 @@ task<std::size_t> exchange::receive(std::span<char> room, std::chrono::nanosecon
 
 // ---- who asks ----
 
-endpoint exchange::peer() { return conversation_.peer(); }
-bool exchange::has_address() const noexcept { return conversation_.has_address(); }
-bool exchange::secure() const noexcept { return conversation_.secure(); }
+endpoint exchange::peer() { return carrier_.peer(); }
+bool exchange::has_address() const noexcept { return carrier_.has_address(); }
+bool exchange::secure() const noexcept { return carrier_.secure(); }
 std::stop_token exchange::client_gone() { return gone_.get_token(); }
 std::optional<tls_certificate> exchange::client_certificate() {
-  return conversation_.client_certificate();
+  return carrier_.client_certificate();
 }
 slowest_pace exchange::message_pace() const noexcept {
   return {server_.options.body_rate, server_.options.body_grace};
@@ -330,7 +329,7 @@ fault exchange::decode_collected() {
 
 // A small file is sent together with its head, if the client takes it now.
 bool exchange::must_wait(const response::special& part) const noexcept {
-  return !part.is_small_file() || conversation_.session().window(stream_) == 0;
+  return !part.is_small_file() || carrier_.session().window(stream_) == 0;
 }
 
 // Returns false when the answer has to wait for something.
@@ -375,8 +374,8 @@ task<> exchange::serve() {
     answer_exception(std::move(thrown), is_cancelled);
   }
   finish();
-  conversation_.wake_writer();
-  conversation_.exchange_done(stream_);  // may destroy *this
+  carrier_.wake_writer();
+  carrier_.exchange_done(stream_);  // may destroy *this
 }
 
 task<> exchange::run_handler_later() {
@@ -434,7 +433,7 @@ void exchange::answer_exception(std::exception_ptr thrown, bool is_cancelled) {
   if (!by_peer) failure_ = std::move(thrown);
   if (is_closed()) return;
   if (!progress_.answer_begun() && !by_peer) return answer(response(500));
-  conversation_.session().reset(stream_, by_peer ? code::cancel : code::internal_error);
+  carrier_.session().reset(stream_, by_peer ? code::cancel : code::internal_error);
 }
 
 // ---- answers ----
@@ -445,7 +444,7 @@ void exchange::begin_answer(const response& with, bool has_length, std::uint64_t
   if (!has_body) progress_.end_answer();
   if (is_noted()) [[unlikely]]
     note_status(with.status_);
-  header_lines& lines = conversation_.lines();
+  header_lines& lines = carrier_.lines();
   lines.clear();
   const std::string_view date = date_line();
   lines.add("date", date.substr(6, date_bytes));
@@ -458,8 +457,8 @@ void exchange::begin_answer(const response& with, bool has_length, std::uint64_t
   }
   if (tells_strict_transport(with)) lines.add_lines(server_.strict_transport);
   lines.add_lines(with.fields_);
-  conversation_.session().respond(stream_, with.status_, lines, has_body);
-  if (with.closes_) conversation_.end_after_this();
+  carrier_.session().respond(stream_, with.status_, lines, has_body);
+  if (with.closes_) carrier_.end_after_this();
 }
 
 // Begins an answer that has to wait for nothing.
@@ -474,7 +473,7 @@ void exchange::answer(response&& with) {
     if (progress_.answer_is_whole()) return;
     unsent_ = pending_;
     // The file was shortened in the meantime.
-    if (!is_whole) conversation_.session().reset(stream_, code::internal_error);
+    if (!is_whole) carrier_.session().reset(stream_, code::internal_error);
   } else {
     complete(answer_);
     const std::string_view body = answer_.body();
@@ -538,13 +537,13 @@ task<> exchange::send_part() {
   const bool may_close = part.from.path().empty();
   begin_answer(answer_, has_body, part.bytes, has_body && !silent_ && part.bytes != 0);
   if (progress_.answer_is_whole()) co_return;
-  conversation_.wake_writer();
+  carrier_.wake_writer();
   reopened_file from(std::move(answer_.special_->file.from), may_close);
   if (!is_closed()) progress_.send_in_parts();
   const std::uint64_t sent = co_await send_parts(from, part.offset, part.bytes);
   files_ = 0;
   if (sent != part.bytes) {  // the file was shortened or replaced in the meantime
-    conversation_.session().reset(stream_, code::internal_error);
+    carrier_.session().reset(stream_, code::internal_error);
     co_return;
   }
   end_answer();
@@ -553,15 +552,15 @@ task<> exchange::send_part() {
 void exchange::end_answer() {
   progress_.end_answer();
   if (is_closed()) return;
-  if (unsent_.empty()) return conversation_.session().end_body(stream_);
-  conversation_.session().resume(stream_);
+  if (unsent_.empty()) return carrier_.session().end_body(stream_);
+  carrier_.session().resume(stream_);
 }
 
 task<> exchange::send_stream() {
   const std::optional<std::uint64_t> length = answer_.special_->streamed.sent_length();
   const bool may_have = may_have_body(answer_.status_), has_body = may_have && !silent_;
   begin_answer(answer_, may_have && length, length.value_or(0), has_body);
-  conversation_.wake_writer();
+  carrier_.wake_writer();
   if (!has_body) co_return;
   body_writer writer(*this, false, false, length);
   call_end ends;
@@ -570,13 +569,13 @@ task<> exchange::send_stream() {
   task<bool> sending = send_streamed(answer_.special_->streamed, writer, ends);
   const bool is_whole = co_await std::move(sending);
   if (!is_whole) {
-    if (!is_closed()) conversation_.session().reset(stream_, code::cancel);
+    if (!is_closed()) carrier_.session().reset(stream_, code::cancel);
     co_return;
   }
   if (!writer.trailer_lines().empty() && !is_closed()) {
     header_lines behind;
     behind.add_lines(writer.trailer_lines());
-    conversation_.session().end_with(stream_, behind);
+    carrier_.session().end_with(stream_, behind);
   }
   end_answer();
 }
@@ -600,7 +599,7 @@ task<> exchange::talk() {
   websocket_function told = std::move(answer_.special_->talk);
   answer_ = std::move(accepted);
   begin_answer(answer_, false, 0, true);
-  conversation_.wake_writer();
+  carrier_.wake_writer();
   call_end ends;
   ends.follow_server(server_.hurried.get_token());
   ends.follow_client(gone_.get_token());
@@ -641,10 +640,10 @@ task<> exchange::send_owned(std::string bytes) {
       if (bytes.empty()) co_return;
       pending_ = std::move(bytes);
       unsent_ = pending_;
-      if (pending_.capacity() > base::account::slack_bytes) conversation_.keep_to_budget();
+      if (pending_.capacity() > base::account::slack_bytes) carrier_.keep_to_budget();
       if (is_closed()) throw_gone();
-      conversation_.session().resume(stream_);
-      conversation_.wake_writer();
+      carrier_.session().resume(stream_);
+      carrier_.wake_writer();
     }
     taken_->reset();
     if (unsent_.empty() || is_closed()) continue;
@@ -661,13 +660,13 @@ task<std::uint64_t> exchange::send_file(const file& from, std::uint64_t offset,
 // Waits until the client has given a window. Meanwhile the file is closed, and no piece is kept.
 task<> exchange::await_window(reopened_file& from) {
   if (!taken_) taken_.emplace();
-  while (!is_closed() && conversation_.session().window(stream_) == 0) {
+  while (!is_closed() && carrier_.session().window(stream_) == 0) {
     from.rest();
     files_ = from.is_open() ? 1 : 0;
     taken_->reset();
-    conversation_.session().resume(
+    carrier_.session().resume(
         stream_);  // so that the session asks for bytes when there is a window
-    conversation_.wake_writer();
+    carrier_.wake_writer();
     co_await taken_->wait();
   }
   if (is_closed()) throw_gone();
@@ -682,8 +681,7 @@ task<std::uint64_t> exchange::send_parts(reopened_file& from, std::uint64_t offs
     if (!from.open()) break;
     files_ = 1;
     // No more than the client takes now, so that a client that takes little holds little.
-    const std::uint64_t most =
-        std::min<std::uint64_t>(conversation_.session().window(stream_), at_once);
+    const std::uint64_t most = std::min<std::uint64_t>(carrier_.session().window(stream_), at_once);
     std::string piece(static_cast<std::size_t>(std::min(bytes - sent, most)), '\0');
     const std::span<char> room(piece.data(), piece.size());
     const std::size_t came = co_await from.get().read_at(offset + sent, room);

@@ -19,15 +19,19 @@
 #include "base/accounts/account.hpp"
 #include "base/invariant.hpp"
 #include "http/h1/send_order.hpp"
+#include "http/h2/framing/header_lines.hpp"
 #include "http/h2/framing/server_session.hpp"
 #include "http/server/calls/call_end.hpp"
+#include "http/server/calls/one_at_a_time.hpp"
 #include "http/server/calls/request_progress.hpp"
 #include "http/server/handling.hpp"
-#include "http/server/calls/one_at_a_time.hpp"
+#include "http/server/server_state.hpp"
 #include "troupe/http/response.hpp"
 #include "troupe/http/transport.hpp"
+#include "troupe/io/endpoint.hpp"
 #include "troupe/task/event.hpp"
 #include "troupe/task/task.hpp"
+#include "troupe/tls/certificate.hpp"
 
 namespace troupe::http {
 class reopened_file;
@@ -35,12 +39,52 @@ class reopened_file;
 
 namespace troupe::http::h2 {
 
-class conversation;
+class exchange;
+
+// The connection that carries exchanges, as they use it. Threads: the connection's task and its
+// children, if nothing else is said.
+class carrier : protected server_session_events {
+ public:
+  carrier(const carrier&) = delete;
+  carrier& operator=(const carrier&) = delete;
+
+  server_state& server() noexcept { return server_; }
+  server_session& session() noexcept { return *session_; }
+  header_lines& lines() noexcept { return lines_; }
+  void wake_writer() noexcept { to_send_.set(); }
+  // The handler of this stream has ended. May destroy the exchange.
+  virtual void exchange_done(std::int32_t stream) = 0;
+  // Gives a window for the bytes that were kept back, if the client's account has room for more, or
+  // the stream is the oldest one that waits.
+  virtual void give_window(exchange& request) = 0;
+  // Caller: any thread, with the ledger's mutex. Streams are over budget.
+  virtual void end_streams_soon() noexcept = 0;
+  // A stream has just got more. Ends streams at once if the client is past its budget.
+  virtual void keep_to_budget() = 0;
+  // Whether the request's client has room for so much more.
+  virtual bool reserve(exchange& request, std::size_t bytes) noexcept = 0;
+  // The connection ends when the requests that have arrived are answered.
+  virtual void end_after_this() = 0;
+  virtual endpoint peer() = 0;
+  virtual bool has_address() const noexcept = 0;
+  virtual bool secure() const noexcept = 0;
+  virtual std::optional<tls_certificate> client_certificate() = 0;
+
+ protected:
+  carrier(server_state& server, std::unique_ptr<server_session> session) noexcept
+      : server_(server), session_(std::move(session)) {}
+  ~carrier() = default;
+
+  server_state& server_;
+  const std::unique_ptr<server_session> session_;
+  header_lines lines_;
+  event to_send_;
+};
 
 class exchange final : public handling, private transport {
  public:
   // `ends`: the request has no body.
-  exchange(conversation& connection, std::int32_t stream, head_block&& head, bool ends);
+  exchange(carrier& connection, std::int32_t stream, head_block&& head, bool ends);
   ~exchange() { TROUPE_INVARIANT(handler_ != handler_stage::waits, "C3"); }
   // Its memory is kept for the next one, like the memory of a coroutine of this size.
   static void* operator new(std::size_t bytes) { return tasks::allocate_frame(bytes); }
@@ -89,6 +133,9 @@ class exchange final : public handling, private transport {
   base::account* account() noexcept { return account_.get(); }
   void count_for_client() noexcept;
   std::int32_t stream() const noexcept { return stream_; }
+  // Whether the client of account() asked for too much.
+  // order: relaxed  see own_account::end_account
+  bool is_over_budget() const noexcept { return is_over_budget_.load(std::memory_order_relaxed); }
   bool is_done() const noexcept { return handler_ == handler_stage::ended; }
   // At the connection's end: serve() will not resume.
   void forget_handler() noexcept { handler_ = handler_stage::ended; }
@@ -160,9 +207,8 @@ class exchange final : public handling, private transport {
   };
   // Its client asked for too much; set by any thread.
   std::atomic<bool> is_over_budget_{false};
-  friend class conversation;
 
-  conversation& conversation_;
+  carrier& carrier_;
   const std::int32_t stream_;
   head_block block_;
   std::optional<head_block> trailer_;
