@@ -17,7 +17,7 @@ import sys
 ROOT = pathlib.Path(__file__).resolve().parents[1]
 DOCUMENT = ROOT / "docs/decisions/order.md"
 BEGIN, END = "<!-- order -->", "<!-- /order -->"
-CLOSURES = ("actor/mailbox/activation.hpp", "actor/actor_system.hpp")
+CLOSURES = ("actor/mailbox/activation.hpp", "actor/system/actor_system.hpp")
 FOLDERS = ("include", "src", "tests", "benches", "tools", "examples", "docs")
 LINES_OF = (".hpp", ".h", ".cpp", ".py", ".md", ".txt", ".cmake", ".ini", ".sh")
 

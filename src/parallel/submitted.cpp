@@ -3,7 +3,7 @@
 #include <memory>
 #include <utility>
 
-#include "actor/lifetime/kept_failure.hpp"
+#include "actor/state/kept_failure.hpp"
 #include "troupe/actor/blocking.hpp"
 #include "troupe/actor/spawn_task.hpp"
 #include "troupe/base/error.hpp"

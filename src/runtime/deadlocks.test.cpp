@@ -14,7 +14,7 @@
 #include <optional>
 #include <thread>
 
-#include "actor/actor_system.hpp"
+#include "actor/system/actor_system.hpp"
 #include "task/running/job_waits.hpp"
 #include "task/running/running.hpp"
 #include "troupe/actor/self.hpp"

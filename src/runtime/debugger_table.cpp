@@ -4,10 +4,10 @@
 #include <iterator>
 #include <mutex>
 
-#include "actor/actor_system.hpp"
-#include "actor/lifetime/optional_state.hpp"
 #include "actor/mailbox/activation.hpp"
 #include "actor/spawned/spawned.hpp"
+#include "actor/state/optional_state.hpp"
+#include "actor/system/actor_system.hpp"
 #include "io/reactor/slot.hpp"
 #include "memory/slot_space.hpp"
 #include "observe/flight/recorder.hpp"

@@ -8,7 +8,7 @@
 
 #include <cstdint>
 
-#include "actor/actor_system.hpp"
+#include "actor/system/actor_system.hpp"
 #include "troupe/sched/message.hpp"
 
 namespace troupe {

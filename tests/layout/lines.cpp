@@ -4,7 +4,7 @@
 #include <cstddef>
 #include <cstdio>
 
-#include "actor/actor_system.hpp"
+#include "actor/system/actor_system.hpp"
 #include "io/reactor/reactor.hpp"
 #include "sched/stealing/work_stealing.hpp"
 

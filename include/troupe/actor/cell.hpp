@@ -158,7 +158,7 @@ struct cell {
   enum flag : std::uint8_t {
     constructed = 1,  // the object is constructed
     stopped = 2,      // the object is destroyed; messages become dead letters
-    // messages wait for predicates over the actor's state (src/actor/mailbox/guards.hpp)
+    // messages wait for predicates over the actor's state (src/actor/system/guard_table.hpp)
     guards = 4,
     // its handlers were quick when a turn last checked the clock (src/actor/turn/turn.cpp)
     quick = 8,

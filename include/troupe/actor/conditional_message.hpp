@@ -25,7 +25,7 @@ struct conditional_message : message {
   // calls the predicate; may throw
   bool (*const holds)(const conditional_message& self, const void* object);
   // While the message waits, these members belong to the system's table
-  // (src/actor/mailbox/guards.hpp).
+  // (src/actor/system/guard_table.hpp).
   cell* of = nullptr;
   conditional_message* next_waiting = nullptr;  // the next younger message of the same actor
   conditional_message* newest = nullptr;  // the youngest of this actor; set in the oldest only

@@ -40,7 +40,7 @@ struct consume_request : message {
   virtual void fail(std::exception_ptr why) noexcept = 0;
 
   const message::handler which;  // describes the actor's class
-  // These members belong to the system's table (src/actor/lifetime/consumers.hpp).
+  // These members belong to the system's table (src/actor/system/consumer_table.hpp).
   cell* of = nullptr;
   consume_request* next_in_table = nullptr;
   bool waits_outside = false;  // whether the request waits in the table instead of in the mailbox

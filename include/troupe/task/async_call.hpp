@@ -174,7 +174,7 @@ class async_call {
   // limits the call; null for no limit. The starter of the call keeps it (call_context.hpp)
   call_context* context = nullptr;
   // links the async calls of a reentrant actor, the branches of a group, calls that are parked
-  // (src/actor/waits/waiting_lists.hpp), or side calls that were given up (side_call.hpp)
+  // (src/actor/system/waiting_lists.hpp), or side calls that were given up (side_call.hpp)
   base::list_link<async_call> link;
   std::atomic<std::uintptr_t>* urgent_end =
       nullptr;  // of its actor (src/actor/mailbox/activation.hpp)

@@ -3,8 +3,8 @@
 #include <new>
 #include <utility>
 
-#include "actor/actor_system.hpp"
 #include "actor/mailbox/watched_message.hpp"
+#include "actor/system/actor_system.hpp"
 #include "actor/turn/turn.hpp"
 #include "base/invariant.hpp"
 #include "base/thread_name.hpp"

@@ -2,10 +2,10 @@
 
 #include <utility>
 
-#include "actor/actor_system.hpp"
 #include "actor/counting/last_handler.hpp"
-#include "actor/lifetime/optional_state.hpp"
 #include "actor/mailbox/activation.hpp"
+#include "actor/state/optional_state.hpp"
+#include "actor/system/actor_system.hpp"
 #include "actor/turn/turn.hpp"
 #include "base/invariant.hpp"
 #include "memory/stable_pool.hpp"

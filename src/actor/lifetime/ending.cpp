@@ -1,7 +1,7 @@
 // How an actor ends, and the messages that make it end.
 #include <utility>
 
-#include "actor/actor_system.hpp"
+#include "actor/system/actor_system.hpp"
 #include "actor/turn/turn.hpp"
 #include "troupe/actor/call.hpp"
 

@@ -10,8 +10,8 @@
 
 #include <cstddef>
 
-#include "actor/lifetime/optional_state.hpp"
 #include "actor/mailbox/mailbox.hpp"
+#include "actor/state/optional_state.hpp"
 #include "base/invariant.hpp"
 #include "memory/stable_pool.hpp"
 #include "observe/counting/histogram.hpp"

@@ -4,10 +4,10 @@
 // Read from `deliver`, near the end, upwards: first the sender's own worker (deliver_inside), then
 // an inactive actor that wakes on the sender's worker (deliver_to_inactive), then every other case
 // (deliver_from_afar; sending.hpp).
-#include "actor/actor_system.hpp"
 #include "actor/mailbox/activation.hpp"
 #include "actor/mailbox/sending.hpp"
 #include "actor/mailbox/watched_message.hpp"
+#include "actor/system/actor_system.hpp"
 #include "actor/turn/turn.hpp"
 #include "base/invariant.hpp"
 #include "observe/ring.hpp"

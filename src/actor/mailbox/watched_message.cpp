@@ -2,7 +2,7 @@
 
 #include <new>
 
-#include "actor/actor_system.hpp"
+#include "actor/system/actor_system.hpp"
 #include "actor/turn/turn.hpp"
 #include "observe/ticks.hpp"
 #include "task/running/running.hpp"

@@ -4,10 +4,10 @@
 #include <new>
 #include <string>
 
-#include "actor/actor_system.hpp"
 #include "actor/counting/last_handler.hpp"
-#include "actor/lifetime/optional_state.hpp"
 #include "actor/spawned/queued_result.hpp"
+#include "actor/state/optional_state.hpp"
+#include "actor/system/actor_system.hpp"
 #include "actor/turn/turn.hpp"
 #include "sched/stealing/worker.hpp"
 #include "task/timers.hpp"

@@ -20,8 +20,8 @@
 #include <cstddef>
 #include <functional>
 
-#include "actor/actor_system.hpp"
 #include "actor/mailbox/activation.hpp"
+#include "actor/system/actor_system.hpp"
 #include "troupe/actor/cell.hpp"
 #include "troupe/actor/message.hpp"
 #include "troupe/actor/spawn_task.hpp"

@@ -7,9 +7,9 @@
 #include <new>
 #include <span>
 
-#include "actor/actor_system.hpp"
-#include "actor/lifetime/kept_failure.hpp"
 #include "actor/spawned/spawned.hpp"
+#include "actor/state/kept_failure.hpp"
+#include "actor/system/actor_system.hpp"
 #include "actor/turn/turn.hpp"
 #include "actor/waits/deadlocks.hpp"
 #include "actor/waits/suspended.hpp"

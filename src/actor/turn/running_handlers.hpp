@@ -3,7 +3,7 @@
 
 #include <string>
 
-#include "actor/actor_system.hpp"
+#include "actor/system/actor_system.hpp"
 
 namespace troupe::actor {
 

@@ -1,7 +1,7 @@
 #include "troupe/actor/settled_object.hpp"
 
-#include "actor/lifetime/optional_state.hpp"
 #include "actor/mailbox/activation.hpp"
+#include "actor/state/optional_state.hpp"
 
 namespace troupe::actor {
 

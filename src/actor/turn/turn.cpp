@@ -12,11 +12,11 @@
 #include <new>
 #include <optional>
 
-#include "actor/actor_system.hpp"
 #include "actor/counting/last_handler.hpp"
 #include "actor/mailbox/empty_mailbox.hpp"
 #include "actor/mailbox/watched_message.hpp"
 #include "actor/spawned/spawned.hpp"
+#include "actor/system/actor_system.hpp"
 #include "actor/turn/traced.hpp"
 #include "actor/turn/turn_limit.hpp"
 #include "actor/turn/turn_records.hpp"

@@ -4,8 +4,8 @@
 
 #include <cstdint>
 
-#include "actor/lifetime/optional_state.hpp"
 #include "actor/mailbox/activation.hpp"
+#include "actor/state/optional_state.hpp"
 #include "sched/runnable.hpp"
 #include "task/running/actor_functions.hpp"
 #include "task/running/running.hpp"

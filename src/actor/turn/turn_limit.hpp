@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <cstdint>
 
-#include "actor/actor_system.hpp"
+#include "actor/system/actor_system.hpp"
 #include "actor/turn/turn.hpp"
 #include "troupe/observe/trace.hpp"
 

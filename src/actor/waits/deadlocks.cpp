@@ -13,9 +13,9 @@
 #include <span>
 #include <vector>
 
-#include "actor/actor_system.hpp"
 #include "actor/mailbox/activation.hpp"
 #include "actor/spawned/spawned.hpp"
+#include "actor/system/actor_system.hpp"
 #include "actor/turn/turn.hpp"
 #include "actor/waits/suspended.hpp"
 #include "actor/waits/two_pass_search.hpp"

@@ -11,7 +11,7 @@
 #include <string>
 #include <vector>
 
-#include "actor/actor_system.hpp"
+#include "actor/system/actor_system.hpp"
 
 namespace troupe::actor {
 

@@ -13,8 +13,8 @@
 #include <thread>
 #include <vector>
 
-#include "actor/actor_host.hpp"
-#include "actor/actor_system.hpp"
+#include "actor/system/actor_host.hpp"
+#include "actor/system/actor_system.hpp"
 #include "base/parker.hpp"
 #include "jobs/pool/job_pool.hpp"
 #include "observe/ticks.hpp"
@@ -93,7 +93,7 @@ class runtime_core final : public std::enable_shared_from_this<runtime_core>,
 
  private:
   // A pinned thread ends in two steps: first all pinned threads stop running turns, then each
-  // destroys its actors, one thread after the other (actor/actor_system.hpp).
+  // destroys its actors, one thread after the other (actor/system/actor_system.hpp).
   struct pinned_thread {
     pinned_thread(runtime_core& core, std::uint16_t index);
     void live();

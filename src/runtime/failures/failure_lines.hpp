@@ -11,7 +11,7 @@
 #include <exception>
 #include <mutex>
 
-#include "actor/actor_system.hpp"
+#include "actor/system/actor_system.hpp"
 
 namespace troupe {
 

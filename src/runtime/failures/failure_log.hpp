@@ -20,7 +20,7 @@
 #include <mutex>
 #include <vector>
 
-#include "actor/actor_system.hpp"
+#include "actor/system/actor_system.hpp"
 #include "troupe/runtime/options.hpp"
 
 namespace troupe {

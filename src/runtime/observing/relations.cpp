@@ -8,8 +8,8 @@
 #include <tuple>
 #include <utility>
 
-#include "actor/counting/actor_scan.hpp"
 #include "actor/counting/message_counts.hpp"
+#include "actor/scan/actor_scan.hpp"
 #include "actor/waits/suspended.hpp"
 #include "observe/ticks.hpp"
 #include "runtime/observing/calls.hpp"

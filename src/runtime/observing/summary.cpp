@@ -6,7 +6,7 @@
 #include <utility>
 #include <vector>
 
-#include "actor/counting/actor_scan.hpp"
+#include "actor/scan/actor_scan.hpp"
 #include "actor/turn/running_handlers.hpp"
 #include "observe/ticks.hpp"
 #include "runtime/observing/calls.hpp"

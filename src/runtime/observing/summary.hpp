@@ -8,7 +8,7 @@
 #include <string_view>
 #include <unordered_map>
 
-#include "actor/counting/actor_scan.hpp"
+#include "actor/scan/actor_scan.hpp"
 #include "actor/waits/suspended.hpp"
 #include "observe/numbers/tables.hpp"
 #include "runtime/observing/numbers/json_text.hpp"

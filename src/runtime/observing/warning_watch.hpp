@@ -15,7 +15,7 @@
 #include <utility>
 #include <vector>
 
-#include "actor/counting/actor_scan.hpp"
+#include "actor/scan/actor_scan.hpp"
 #include "base/atomics.hpp"
 #include "runtime/observing/warnings/count_watch.hpp"
 #include "runtime/observing/warnings/number_watch.hpp"

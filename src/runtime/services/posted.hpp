@@ -3,7 +3,7 @@
 
 #include <exception>
 
-#include "actor/actor_system.hpp"
+#include "actor/system/actor_system.hpp"
 #include "observe/counting/sampled_sends.hpp"
 #include "sched/runnable.hpp"
 #include "task/running/running.hpp"

@@ -4,7 +4,7 @@
 
 #include <memory>
 
-#include "actor/actor_host.hpp"
+#include "actor/system/actor_host.hpp"
 #include "support/runtime_host.hpp"
 
 namespace troupe {

@@ -5,7 +5,7 @@
 #include <thread>
 #include <utility>
 
-#include "actor/actor_system.hpp"
+#include "actor/system/actor_system.hpp"
 #include "actor/turn/turn.hpp"
 #include "actor/waits/suspended.hpp"
 #include "support/conformance.hpp"

@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "actor/counting/actor_scan.hpp"
+#include "actor/scan/actor_scan.hpp"
 #include "support/observed.hpp"
 
 namespace troupe::test {

@@ -12,7 +12,7 @@
 // mutation: executors_go_before_workers
 #include "models/relacy_atomics.hpp"
 
-#include "actor/lifetime/gate.hpp"
+#include "actor/system/gate.hpp"
 #include "sched/inbox.hpp"
 
 namespace {

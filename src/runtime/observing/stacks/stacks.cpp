@@ -13,8 +13,8 @@
 #include <utility>
 #include <vector>
 
-#include "actor/actor_system.hpp"
-#include "actor/counting/actor_scan.hpp"
+#include "actor/scan/actor_scan.hpp"
+#include "actor/system/actor_system.hpp"
 #include "base/clock.hpp"
 #include "base/threads/thread_clock.hpp"
 #include "runtime/core/runtime_core.hpp"

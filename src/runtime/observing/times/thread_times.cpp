@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "actor/counting/actor_scan.hpp"
+#include "actor/scan/actor_scan.hpp"
 #include "base/invariant.hpp"
 #include "base/threads/thread_clock.hpp"
 

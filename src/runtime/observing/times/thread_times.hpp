@@ -20,7 +20,7 @@
 #include <tuple>
 #include <vector>
 
-#include "actor/actor_system.hpp"
+#include "actor/system/actor_system.hpp"
 #include "task/running/running.hpp"
 
 namespace troupe::observing {

@@ -10,7 +10,7 @@
 #include <string_view>
 #include <utility>
 
-#include "actor/actor_system.hpp"
+#include "actor/system/actor_system.hpp"
 #include "observe/numbers/number.hpp"
 #include "runtime/observing/warnings/repetition.hpp"
 #include "runtime/observing/warnings/warning_list.hpp"

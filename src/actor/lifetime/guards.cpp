@@ -1,9 +1,9 @@
-#include "actor/mailbox/guards.hpp"
+#include "actor/system/guard_table.hpp"
 
 #include <utility>
 
-#include "actor/actor_system.hpp"
-#include "actor/lifetime/consumers.hpp"
+#include "actor/system/actor_system.hpp"
+#include "actor/system/consumer_table.hpp"
 #include "actor/turn/turn.hpp"
 #include "actor/turn/turn_limit.hpp"
 #include "base/invariant.hpp"

@@ -1,4 +1,4 @@
-#include "actor/mailbox/guards.hpp"
+#include "actor/system/guard_table.hpp"
 
 #include <gtest/gtest.h>
 

@@ -1,7 +1,7 @@
-#include "actor/lifetime/heap.hpp"
+#include "actor/state/heap.hpp"
 
-#include "actor/actor_system.hpp"
-#include "actor/lifetime/optional_state.hpp"
+#include "actor/state/optional_state.hpp"
+#include "actor/system/actor_system.hpp"
 #include "troupe/context/persist.hpp"
 #include "troupe/observe/trace.hpp"
 

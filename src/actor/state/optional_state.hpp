@@ -5,9 +5,9 @@
 #include <cstdint>
 #include <memory>
 
-#include "actor/lifetime/heap.hpp"
-#include "actor/lifetime/supervision_state.hpp"
-#include "actor/mailbox/mail_bound.hpp"
+#include "actor/state/heap.hpp"
+#include "actor/state/mail_bound.hpp"
+#include "actor/state/supervision_state.hpp"
 #include "troupe/actor/cell.hpp"
 #include "troupe/base/intrusive_list.hpp"
 #include "troupe/task/async_call.hpp"

@@ -21,7 +21,7 @@
 #include <cstdint>
 #include <functional>
 
-#include "actor/lifetime/optional_state.hpp"
+#include "actor/state/optional_state.hpp"
 #include "base/atomics.hpp"
 #include "base/walks/watched_list.hpp"
 #include "troupe/actor/cell.hpp"

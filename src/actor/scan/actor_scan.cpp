@@ -1,4 +1,4 @@
-#include "actor/counting/actor_scan.hpp"
+#include "actor/scan/actor_scan.hpp"
 
 #include <sys/uio.h>
 #include <unistd.h>
@@ -11,11 +11,11 @@
 #include <memory>
 #include <span>
 
-#include "actor/actor_system.hpp"
 #include "actor/counting/last_handler.hpp"
-#include "actor/lifetime/optional_state.hpp"
-#include "actor/lifetime/supervision_state.hpp"
 #include "actor/mailbox/activation.hpp"
+#include "actor/state/optional_state.hpp"
+#include "actor/state/supervision_state.hpp"
+#include "actor/system/actor_system.hpp"
 #include "memory/slot_space.hpp"
 
 namespace troupe::actor {

@@ -1,4 +1,4 @@
-#include "actor/actor_system.hpp"
+#include "actor/system/actor_system.hpp"
 
 #include <new>
 

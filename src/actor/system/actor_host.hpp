@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <exception>
 
-#include "actor/lifetime/kept_failure.hpp"
+#include "actor/state/kept_failure.hpp"
 #include "sched/runtime_host.hpp"
 
 #include "troupe/base/unique_function.hpp"

@@ -1,9 +1,9 @@
-#include "actor/lifetime/actor_names.hpp"
+#include "actor/system/actor_names.hpp"
 
 #include <new>
 
-#include "actor/actor_system.hpp"
-#include "actor/lifetime/optional_state.hpp"
+#include "actor/state/optional_state.hpp"
+#include "actor/system/actor_system.hpp"
 
 namespace troupe::actor {
 

@@ -1,9 +1,9 @@
-#include "actor/lifetime/supervision_state.hpp"
+#include "actor/state/supervision_state.hpp"
 
 #include <algorithm>
 
-#include "actor/actor_system.hpp"
-#include "actor/lifetime/optional_state.hpp"
+#include "actor/state/optional_state.hpp"
+#include "actor/system/actor_system.hpp"
 #include "actor/turn/turn.hpp"
 #include "base/invariant.hpp"
 #include "troupe/actor/call.hpp"

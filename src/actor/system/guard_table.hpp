@@ -1,4 +1,4 @@
-// guards: messages that wait until a predicate over their actor's state holds.
+// guard_table: messages that wait until a predicate over their actor's state holds.
 //
 // A message whose predicate does not hold is set aside when its turn comes. After each handled
 // message the predicates are tried again, oldest first. A message that was set aside has left the
@@ -14,7 +14,7 @@
 #include <cstdint>
 #include <utility>
 
-#include "actor/lifetime/cell_table.hpp"
+#include "actor/system/cell_table.hpp"
 #include "troupe/actor/conditional_message.hpp"
 
 namespace troupe::actor {

@@ -1,4 +1,4 @@
-// consumers: requests to take an actor's object out of it, at most one for each actor.
+// consumer_table: requests to take an actor's object out of it, at most one for each actor.
 //
 // A request is a message of the runtime's own. As long as other mail waits, the request goes behind
 // it again. When only suspended calls (of a reentrant actor) or guarded messages are left, the
@@ -7,7 +7,7 @@
 
 #include <atomic>
 
-#include "actor/lifetime/cell_table.hpp"
+#include "actor/system/cell_table.hpp"
 #include "troupe/actor/consume.hpp"
 
 namespace troupe::actor {

@@ -9,7 +9,7 @@
 #include <unordered_map>
 #include <vector>
 
-#include "actor/lifetime/kept_failure.hpp"
+#include "actor/state/kept_failure.hpp"
 #include "troupe/actor/supervision.hpp"
 #include "troupe/base/intrusive_list.hpp"
 #include "troupe/base/unique_function.hpp"

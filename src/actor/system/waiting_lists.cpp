@@ -1,7 +1,7 @@
-#include "actor/waits/waiting_lists.hpp"
+#include "actor/system/waiting_lists.hpp"
 
-#include "actor/lifetime/optional_state.hpp"
 #include "actor/mailbox/activation.hpp"
+#include "actor/state/optional_state.hpp"
 #include "base/invariant.hpp"
 
 namespace troupe::actor {

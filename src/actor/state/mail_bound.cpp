@@ -1,12 +1,12 @@
-#include "actor/mailbox/mail_bound.hpp"
+#include "actor/state/mail_bound.hpp"
 
 #include <algorithm>
 #include <new>
 #include <utility>
 
-#include "actor/actor_system.hpp"
-#include "actor/lifetime/optional_state.hpp"
 #include "actor/mailbox/activation.hpp"
+#include "actor/state/optional_state.hpp"
+#include "actor/system/actor_system.hpp"
 #include "actor/turn/turn.hpp"
 #include "base/invariant.hpp"
 #include "sched/stealing/worker.hpp"

@@ -1,6 +1,6 @@
-#include "actor/lifetime/consumers.hpp"
+#include "actor/system/consumer_table.hpp"
 
-#include "actor/actor_system.hpp"
+#include "actor/system/actor_system.hpp"
 #include "actor/turn/turn.hpp"
 
 namespace troupe::actor {

@@ -4,7 +4,7 @@
 #include <memory>
 #include <optional>
 
-#include "actor/lifetime/kept_failure.hpp"
+#include "actor/state/kept_failure.hpp"
 #include "context/current_context.hpp"
 #include "troupe/actor/cell.hpp"
 #include "troupe/context/context.hpp"
