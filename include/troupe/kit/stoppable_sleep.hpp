@@ -11,7 +11,7 @@
 
 #include "troupe/base/time_span.hpp"
 #include "troupe/runtime/limited_task.hpp"
-#include "troupe/sync/waiter.hpp"
+#include "troupe/sync/channels/waiter.hpp"
 #include "troupe/sync/waiting.hpp"
 #include "troupe/task/async_call.hpp"
 #include "troupe/task/task.hpp"

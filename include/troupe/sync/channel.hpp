@@ -13,6 +13,8 @@
 
 #include "troupe/base/error.hpp"
 #include "troupe/sync/channels/channel_state.hpp"
+// Wherever there are channels, when_any of sends and receives is a select().
+#include "troupe/sync/select.hpp"  // IWYU pragma: export
 #include "troupe/sync/waiting.hpp"
 
 namespace troupe {
@@ -286,6 +288,3 @@ class channel<T>::receiver : sync::channel_half<T, sync::channel_side::receivers
 };
 
 }  // namespace troupe
-
-// Wherever there are channels, when_any of sends and receives is a select().
-#include "troupe/sync/select.hpp"  // IWYU pragma: export

@@ -21,7 +21,7 @@
 #include <mutex>
 
 #include "troupe/base/small_mutex.hpp"
-#include "troupe/sync/waiter.hpp"
+#include "troupe/sync/channels/waiter.hpp"
 
 namespace troupe::sync {
 

@@ -14,7 +14,6 @@
 #include <variant>
 #include <vector>
 
-#include "troupe/sync/channel.hpp"
 #include "troupe/sync/channels/channel_state.hpp"
 #include "troupe/sync/channels/select_parts.hpp"
 #include "troupe/sync/waiting.hpp"

@@ -23,7 +23,7 @@
 #include "troupe/base/error.hpp"
 #include "troupe/base/platform.hpp"
 #include "troupe/base/time_span.hpp"
-#include "troupe/sync/waiter.hpp"
+#include "troupe/sync/channels/waiter.hpp"
 #include "troupe/task/async_call.hpp"
 #include "troupe/task/current_actor.hpp"
 #include "troupe/task/future.hpp"

@@ -29,7 +29,7 @@
 #include "troupe/base/brief_lock.hpp"
 #include "troupe/base/platform.hpp"
 #include "troupe/sync/channels/ring.hpp"
-#include "troupe/sync/waiter.hpp"
+#include "troupe/sync/channels/waiter.hpp"
 #include "troupe/task/groups/race.hpp"
 
 namespace troupe::sync {

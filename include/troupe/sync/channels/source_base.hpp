@@ -11,7 +11,7 @@
 #include <utility>
 
 #include "troupe/base/small_mutex.hpp"
-#include "troupe/sync/waiter.hpp"
+#include "troupe/sync/channels/waiter.hpp"
 
 namespace troupe::sync {
 
