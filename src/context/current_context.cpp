@@ -1,20 +1,8 @@
 #include "context/current_context.hpp"
 
+#include "troupe/base/error.hpp"
+
 namespace troupe {
-namespace contexts {
-
-constinit thread_local context* current = nullptr;
-
-TROUPE_NOINLINE const void* this_thread() noexcept { return &current; }
-
-std::string describe(const context& context) {
-  std::string text = "context " + std::to_string(context.number());
-  if (*context.name() != '\0') text += std::string(" (") + context.name() + ")";
-  return text;
-}
-
-}  // namespace contexts
-
 TROUPE_NOINLINE context* current_context() noexcept { return contexts::current; }
 
 TROUPE_NOINLINE context& this_context() {
@@ -29,7 +17,7 @@ TROUPE_NOINLINE context& this_context() {
 
 context_scope::context_scope(context& here) : before_(contexts::current), here_(here) {
   if constexpr (contexts::checked) {
-    contexts::check_running(here, contexts::access::runs_on(here));
+    contexts::check_running(here.number(), here.name(), contexts::access::runs_on(here));
     // order: relaxed  as in check_running
     contexts::access::runs_on(here).store(contexts::this_thread(), std::memory_order_relaxed);
   }

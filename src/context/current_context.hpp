@@ -1,27 +1,15 @@
-// current_context: the current context of each thread, and a record of it for checked builds.
+// current_context: sets the current context of a thread, with a record of it for checked builds.
 #pragma once
 
 #include <atomic>
 #include <string>
 
 #include "context/keep.hpp"
-#include "troupe/base/error.hpp"
+#include "context/thread_context.hpp"
 #include "troupe/base/platform.hpp"
 #include "troupe/context/context.hpp"
 
 namespace troupe::contexts {
-
-#if defined(TROUPE_CHECKED) && TROUPE_CHECKED
-inline constexpr bool checked = true;
-#else
-inline constexpr bool checked = false;
-#endif
-
-// Differs from the value of any other thread that is alive.
-const void* this_thread() noexcept;
-
-// Do not use it in the body of a coroutine, which may resume on another thread.
-extern constinit thread_local context* current [[gnu::tls_model("initial-exec")]];
 
 // For the scheduler: makes `to` the current context of the thread; null for none. leave() with the
 // value that this returns restores the context before.
@@ -40,19 +28,8 @@ TROUPE_INLINE void leave(context* before) noexcept {
   current = before;
 }
 
-// Returns, for example, "context 7 (upload)".
-std::string describe(const context& context);
-
-inline void check_running(const context& of, const std::atomic<const void*>& runs_on) {
-  if constexpr (checked) {
-    // order: relaxed  catches a wrong program only sometimes
-    const void* on = runs_on.load(std::memory_order_relaxed);
-    if (on != nullptr && on != this_thread()) {
-      throw unguarded_error("troupe: " + describe(of) +
-                            " is used by two threads at once: persist or promote the objects that "
-                            "the other thread needs");
-    }
-  }
+inline std::string describe(const context& context) {
+  return describe(context.number(), context.name());
 }
 
 }  // namespace troupe::contexts

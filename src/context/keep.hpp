@@ -47,7 +47,7 @@ struct mark {
   finalizer* finalizers;
 };
 
-// The access of this layer's parts to a context's private members (context.cpp).
+// The access of this layer's parts to a context's private members (rollback.cpp).
 struct access {
   // Returns the keep for everything that the context has now. since_snapshot: only for memory that
   // is newer than the newest snapshot; otherwise the keep also holds everything older.

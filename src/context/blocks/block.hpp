@@ -13,7 +13,7 @@
 #include <cstdint>
 
 #include "context/blocks/share_count.hpp"
-#include "troupe/context/owner_of.hpp"
+#include "troupe/context/blocks/chunk_map.hpp"
 
 namespace troupe::contexts {
 

@@ -4,10 +4,8 @@
 #include <utility>
 
 #include "base/threads/at_fork.hpp"
-#include "troupe/context/context.hpp"
 
-namespace troupe {
-namespace contexts {
+namespace troupe::contexts {
 namespace {
 
 // The counts of a thread stay when it ends, and the next new thread uses its tally. Never
@@ -70,13 +68,10 @@ TROUPE_NOINLINE tally& begin_tally() {
   return *mine;
 }
 
-}  // namespace contexts
-
-context_counters count_contexts() {
-  using contexts::tally;
-  std::lock_guard lock(contexts::all_tallies::get().mutex);
-  return {contexts::sum(&tally::active), contexts::sum(&tally::persisted),
-          contexts::sum(&tally::bytes), contexts::sum(&tally::rollbacks_kept)};
+tally_sums sum_tallies() {
+  std::lock_guard lock(all_tallies::get().mutex);
+  return {sum(&tally::active), sum(&tally::persisted), sum(&tally::bytes),
+          sum(&tally::rollbacks_kept)};
 }
 
-}  // namespace troupe
+}  // namespace troupe::contexts

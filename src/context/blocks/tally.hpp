@@ -26,6 +26,12 @@ struct tally {
 extern thread_local tally* own_tally [[gnu::tls_model("initial-exec")]];
 tally& begin_tally();  // throws std::bad_alloc in a thread that has made nothing yet
 
+// Over all threads.
+struct tally_sums {
+  std::int64_t active, persisted, bytes, rollbacks_kept;
+};
+tally_sums sum_tallies();
+
 // The thread's own tally. Do not use it in the body of a coroutine: it reads a thread-local.
 TROUPE_INLINE tally& tally_here() {
   tally* const mine = own_tally;
