@@ -15,13 +15,13 @@ TROUPE_NOINLINE context& this_context() {
   return *contexts::current;
 }
 
-context_scope::context_scope(context& here) : before_(contexts::current), here_(here) {
+context_scope::context_scope(context& entered) : before_(contexts::current), here_(entered) {
   if constexpr (contexts::checked) {
-    contexts::check_running(here.number(), here.name(), contexts::access::runs_on(here));
+    contexts::check_running(entered.number(), entered.name(), contexts::access::runs_on(entered));
     // order: relaxed  as in check_running
-    contexts::access::runs_on(here).store(contexts::this_thread(), std::memory_order_relaxed);
+    contexts::access::runs_on(entered).store(contexts::this_thread(), std::memory_order_relaxed);
   }
-  contexts::current = &here;
+  contexts::current = &entered;
 }
 
 context_scope::~context_scope() {

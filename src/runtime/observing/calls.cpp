@@ -1,6 +1,6 @@
 #include "runtime/observing/calls.hpp"
 
-#include "actor/actor_system.hpp"
+#include "actor/system/actor_system.hpp"
 #include "runtime/observing/observed_runtime.hpp"
 
 namespace troupe::observing {

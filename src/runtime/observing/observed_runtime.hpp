@@ -14,10 +14,10 @@ struct observed_runtime {
   using collector = void (*)(observed_runtime& observed, observe::number_tables& all);
 
   // `collects` adds all numbers of the moment for the history. It may throw std::bad_alloc.
-  observed_runtime(runtime_core& of, collector collects)
-      : core(of),
-        watch(of),
-        times(*of.system),
+  observed_runtime(runtime_core& observed, collector collects)
+      : core(observed),
+        watch(observed),
+        times(*observed.system),
         history([this, collects](auto& all) { collects(*this, all); }) {}
   observed_runtime(const observed_runtime&) = delete;
   observed_runtime& operator=(const observed_runtime&) = delete;
