@@ -186,7 +186,7 @@ task<std::string> durable_actors::request(const std::string& owner, const bytes&
   frame.arguments = as_text(encoded);
   const std::string trace = write_trace();
   frame.trace = trace;
-  core_.traffic().sent.fetch_add(1, relaxed);
+  core_.traffic().sent.add(1);
   const std::stop_token end = members_.end_of(owner);
   bool is_lost = false;
   try {

@@ -30,7 +30,7 @@ found_actor local_actors::find(const address& what, bool behind) {
     counts_.created.fetch_add(1, relaxed);
   }
   found.it->used_ns.store(core_.now_ns(), relaxed);
-  counts_.messages.fetch_add(1, relaxed);
+  counts_.messages.add(1);
   found.held = std::move(held);
   return found;
 }

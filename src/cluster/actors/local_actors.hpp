@@ -20,6 +20,7 @@
 #include <vector>
 
 #include "cluster/core/node_core.hpp"
+#include "observe/numbers/sharded.hpp"
 
 namespace troupe::cluster::parts {
 
@@ -28,7 +29,8 @@ class local_actors {
  public:
   struct actor_counts {
     std::atomic<std::size_t> actors{0};
-    std::atomic<std::uint64_t> created{0}, unloaded{0}, messages{0};
+    std::atomic<std::uint64_t> created{0}, unloaded{0};
+    observe::sharded_counter messages;
   };
 
   explicit local_actors(node_core& core);

@@ -17,6 +17,8 @@
 #include "cluster/placement/placement.hpp"
 #include "cluster/transport/transport.hpp"
 #include "durable/memory/outside_calls.hpp"
+#include "observe/numbers/sharded.hpp"
+#include "troupe/base/platform.hpp"
 #include "troupe/cluster/node.hpp"
 #include "troupe/durable/storage.hpp"
 #include "troupe/runtime/runtime.hpp"
@@ -47,8 +49,10 @@ struct node_means {
 
 // Messages to other nodes.
 struct traffic_counts {
-  std::atomic<std::size_t> waiting{0};
-  std::atomic<std::uint64_t> sent{0}, sent_again{0}, failed{0};
+  // By options::waiting_max, therefore exact. Each message changes it twice.
+  alignas(base::line_bytes) std::atomic<std::size_t> waiting{0};
+  alignas(base::line_bytes) observe::sharded_counter sent;
+  std::atomic<std::uint64_t> sent_again{0}, failed{0};
 };
 
 // Thread: any, once the node has begun.
@@ -121,9 +125,10 @@ class node_core {
   const setup with_;
   const cluster::member self_;
   traffic_counts traffic_;
-  std::atomic<std::size_t> answering_{0};  // answers that were not sent yet
+  // Answers that were not sent yet. Each one changes it twice; the others are only read.
+  alignas(base::line_bytes) std::atomic<std::size_t> answering_{0};
   // Set by begin():
-  std::weak_ptr<node_state> node_;
+  alignas(base::line_bytes) std::weak_ptr<node_state> node_;
   std::unique_ptr<transport> way_;
   bool is_alone_ = false;
   std::function<std::unique_ptr<lease_store>()> leases_;

@@ -122,7 +122,7 @@ task<> inbound::take(inbound* self, state_ref, incoming message) {
   } else {
     auto waits = self->permits_->acquire();
     auto permit = co_await std::move(waits);
-    self->served_.fetch_add(1, relaxed);
+    self->served_.add(1);
     refusal = self->dispatch(*request, message.reply, std::move(permit));
   }
   if (refusal.empty() || message.reply.empty()) co_return;
@@ -147,7 +147,7 @@ bool inbound::take_now(const incoming& message) {
   if (request->to == durable || request->to == cycle) return false;
   std::optional<semaphore::permit> permit = permits_->try_acquire();
   if (!permit) return false;
-  served_.fetch_add(1, relaxed);
+  served_.add(1);
   static_cast<void>(serve(*request, message.reply, std::move(*permit)));
   return true;
 }

@@ -5,7 +5,6 @@
 //       fence that it had when the actor was made.
 #pragma once
 
-#include <atomic>
 #include <cstdint>
 #include <memory>
 #include <string>
@@ -13,6 +12,7 @@
 #include "cluster/actors/durable_actors.hpp"
 #include "cluster/core/frames.hpp"
 #include "cluster/core/node_core.hpp"
+#include "observe/numbers/sharded.hpp"
 #include "troupe/sync/semaphore.hpp"
 
 namespace troupe::cluster::parts {
@@ -31,7 +31,7 @@ class inbound {
   // answers.
   std::string serve(const request_frame& request, const std::string& reply,
                     semaphore::permit permit);
-  std::uint64_t served_count() const noexcept { return served_.load(relaxed); }
+  std::uint64_t served_count() const noexcept { return served_.get(); }
 
  private:
   static task<> take(inbound* self, state_ref keeps, incoming message);
@@ -42,7 +42,7 @@ class inbound {
   node_core& core_;
   durable_actors& durable_;
   const std::shared_ptr<semaphore> permits_;  // of handlers that run
-  std::atomic<std::uint64_t> served_{0};
+  observe::sharded_counter served_;
 };
 
 }  // namespace troupe::cluster::parts

@@ -169,7 +169,7 @@ bool outbound::give_here(outgoing& message) {
 
 // Returns false if it is known that it did not run, and another node may have the actor.
 task<bool> outbound::try_once(outgoing& message, std::string owner) {
-  core_.traffic().sent.fetch_add(1, relaxed);
+  core_.traffic().sent.add(1);
   bool is_lost = false;
   std::string answer;
   const std::stop_token end = members_.end_of(owner);

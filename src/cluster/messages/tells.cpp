@@ -48,7 +48,7 @@ bool outbound::tell_owner(std::uint32_t shard, tell_subject& subject, std::strin
     subject.owner = std::move(owner);
   }
   if (!core_.way().try_send(subject.subject, frame)) return false;
-  core_.traffic().sent.fetch_add(1, relaxed);
+  core_.traffic().sent.add(1);
   return true;
 }
 
@@ -135,7 +135,7 @@ task<> outbound::attempt_tell(const tell_line::tell& tell, std::uint32_t shard) 
     if (core_.owners().is_mine(shard) && tell_here(tell.frame)) co_return;
     const auto owner = core_.owners().owner(shard);
     if (owner == nullptr || owner->id == core_.self().id) continue;
-    core_.traffic().sent.fetch_add(1, relaxed);
+    core_.traffic().sent.add(1);
     try {
       auto sends = core_.way().send(core_.subject_of(owner->id), tell.frame);
       co_await std::move(sends);

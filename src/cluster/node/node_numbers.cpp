@@ -85,9 +85,9 @@ cluster::counts node_state::counts() const {
   now.actors = actors.actors.load(relaxed);
   now.created = actors.created.load(relaxed);
   now.unloaded = actors.unloaded.load(relaxed);
-  now.local = actors.messages.load(relaxed);
+  now.local = actors.messages.get();
   const traffic_counts& traffic = core_.traffic();
-  now.sent = traffic.sent.load(relaxed);
+  now.sent = traffic.sent.get();
   now.sent_again = traffic.sent_again.load(relaxed);
   now.failed = traffic.failed.load(relaxed);
   now.waiting = traffic.waiting.load(relaxed);
