@@ -135,13 +135,12 @@ counts writer::count() const noexcept {
 }
 
 void writer::add(std::string_view line) noexcept {
-  // order: relaxed  a statistic
-  lines_.fetch_add(1, std::memory_order_relaxed);
   bool wakes = false, is_last = false;
   {
     std::lock_guard lock(buffer_mutex_);
     if (!thread_stage_.has_begun()) start();
     // order: relaxed (all)  guarded by the mutex
+    lines_.store(lines_.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
     buffer& filled = buffers_[filled_.load(std::memory_order_relaxed)];
     const std::size_t used = filled.used.load(std::memory_order_relaxed);
     if (line.size() > buffer_bytes - used) return drop();

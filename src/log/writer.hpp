@@ -28,6 +28,7 @@
 
 #include "base/parker.hpp"
 #include "log/writer_stages.hpp"
+#include "troupe/base/platform.hpp"
 #include "troupe/base/small_mutex.hpp"
 #include "troupe/log/log.hpp"
 
@@ -80,12 +81,15 @@ class writer {
   void reopen_file() noexcept;
   void set_sink() noexcept;
 
-  base::small_mutex buffer_mutex_;
-  std::mutex output_mutex_;
-  std::array<buffer, 2> buffers_;
+  // All that a line changes beside the buffer's bytes: one line of the processor's cache.
+  alignas(base::line_bytes) base::small_mutex buffer_mutex_;
   std::atomic<unsigned> filled_{0};  // which buffer callers fill
+  std::array<buffer, 2> buffers_;
+  std::atomic<std::uint64_t> lines_{0};  // changed under buffer_mutex_
+  thread_stage thread_stage_;            // by buffer_mutex_
+  alignas(base::line_bytes) std::mutex output_mutex_;
   std::atomic<form> form_{form::text};
-  std::atomic<std::uint64_t> lines_{0}, dropped_{0};
+  std::atomic<std::uint64_t> dropped_{0};
   std::uint64_t dropped_told_ = 0;  // guarded by output_mutex_
   std::atomic<bool> reopens_{false}, ends_{false};
   crash_gate gate_;
@@ -96,7 +100,6 @@ class writer {
   std::int64_t patience_end_ns_ = 0;  // when this write is; 0: when another thread waits for it
   std::string path_;
   std::function<void(std::string_view)> callback_;
-  thread_stage thread_stage_;  // by buffer_mutex_
   base::parker wakes_;
   std::thread thread_;
 };
