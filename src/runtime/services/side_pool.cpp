@@ -23,8 +23,9 @@ bool side_pool::run(unique_function<void()> call) {
   }
   calls_.push_back(std::move(call));
   under_way_.fetch_add(1, std::memory_order_relaxed);  // order: relaxed  a statistic
+  const bool wakes = idle_threads_ != 0;  // another thread sees the call when its own has returned
   lock.unlock();
-  filled_.notify_one();
+  if (wakes) filled_.notify_one();
   return true;
 }
 

@@ -11,6 +11,7 @@
 #include <thread>
 #include <vector>
 
+#include "troupe/base/platform.hpp"
 #include "troupe/base/unique_function.hpp"
 
 namespace troupe {
@@ -43,14 +44,15 @@ class side_pool {
   // The loop of each thread: calls, one after the other, until the pool is shut down.
   void run_calls();
 
-  const unsigned threads_max_;
-  std::mutex mutex_;
-  std::condition_variable filled_;
-  std::deque<unique_function<void()>> calls_;  // that no thread has begun
-  std::vector<std::thread> threads_;
-  unsigned idle_threads_ = 0;  // threads that wait for a call
+  // What a call changes lies together, so that few cache lines travel between the threads.
+  alignas(base::line_bytes) std::mutex mutex_;
   std::atomic<std::size_t> under_way_{0};
+  std::deque<unique_function<void()>> calls_;            // that no thread has begun
+  alignas(base::line_bytes) unsigned idle_threads_ = 0;  // threads that wait for a call
   bool ending_ = false;
+  const unsigned threads_max_;
+  std::vector<std::thread> threads_;
+  std::condition_variable filled_;  // changed only while a thread waits for a call
 };
 
 }  // namespace troupe
