@@ -33,14 +33,15 @@ std::exception_ptr no_such_method(const record& message) {
 task<> turns::handle_all(engine_ref, activation& actor) {
   unsigned in_a_row = 0;
   milliseconds waited{0};
-  while (goes_on(actor)) {
-    if (actor.it == nullptr) {
+  next_step next = next_for(actor);
+  while (next.does != next_step::action::ends) {
+    if (next.does == next_step::action::loads) {
       auto loads = load(actor, waited);
       waited = co_await std::move(loads);
+      next = next_for(actor);
       continue;
     }
-    const record_ref message = next_for(actor);
-    if (message == nullptr) continue;
+    const record_ref message = std::move(next.message);
     if (++in_a_row % messages_in_a_row == 0) co_await yield();
     turn_state state(*this, actor, message);
     state.generation = actor.generation;
@@ -67,32 +68,35 @@ task<> turns::handle_all(engine_ref, activation& actor) {
     }
     if (span.get() != nullptr) tasks::end_span(*span.get(), failed);
     milliseconds pause{0};
+    std::optional<next_step> chosen;
     if (failed == nullptr) {
-      pause = finish(state, std::move(given), std::move(written));
+      pause = finish(state, std::move(given), std::move(written), chosen);
     } else {
       pause = fail(state, failed);
       failed = nullptr;
     }
     if (pause.count() > 0) co_await sleep_for(pause);
+    next = chosen ? std::move(*chosen) : next_for(actor);
   }
 }
 
-// False: the actor has no message, and its task ends.
-bool turns::goes_on(activation& actor) {
+turns::next_step turns::next_for(activation& actor) {
   guard held(core_);
+  return choose_next(actor);
+}
+
+// If the task ends, the actor may leave memory at once.
+turns::next_step turns::choose_next(activation& actor) {
+  using enum next_step::action;
   actor.handles = nullptr;
   actor.waits_for.clear();
   if (actor.generation != core_.generation) actors_.let_go(actor);
-  if (!actor.waits.empty()) return true;
-  actors_.end_run(actor, core_.now_ns());
-  actors_.make_room(0, batches_.stored());
-  return false;
-}
-
-// Null if all was forgotten meanwhile.
-record_ref turns::next_for(activation& actor) {
-  guard held(core_);
-  if (actor.waits.empty() || actor.generation != core_.generation) return nullptr;
+  if (actor.waits.empty()) {
+    actors_.end_run(actor, core_.now_ns());
+    actors_.make_room(0, batches_.stored());
+    return {ends, {}};
+  }
+  if (actor.it == nullptr) return {loads, {}};
   actor.handles = std::move(actor.waits.front());
   actor.waits.pop_front();
   actor.gives_up = false;
@@ -101,7 +105,7 @@ record_ref turns::next_for(activation& actor) {
                        actor.handles->asked == &actor,
                    "actors.A2");
   TROUPE_INVARIANT(!health_.is_in_doubt(), "forgetting.E5");
-  return actor.handles;
+  return {handles, actor.handles};
 }
 
 // Returns how long the next try to load waits, if this one has failed; else 0.
@@ -219,8 +223,10 @@ object turns::before(const turn_state& turn) noexcept {
   }
 }
 
-// Returns how long the actor waits before it handles its next message.
-milliseconds turns::finish(turn_state& done, outcome given, bytes state) {
+// Returns how long the actor waits before it handles its next message. If the turn counts, `next`
+// is chosen under the same lock.
+milliseconds turns::finish(turn_state& done, outcome given, bytes state,
+                           std::optional<next_step>& next) {
   guard held(core_);
   if (!core_.is_current(done)) {
     held.unlock();
@@ -247,6 +253,7 @@ milliseconds turns::finish(turn_state& done, outcome given, bytes state) {
   into.settlements.push_back({message, std::move(given.value), nullptr});
   send_all(done);
   core_.need_commit();
+  next = choose_next(done.actor);
   return milliseconds(0);
 }
 

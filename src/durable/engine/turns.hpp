@@ -38,8 +38,14 @@ class turns {
   due_time wall_now() const { return core_.clock.now(); }
 
  private:
-  bool goes_on(activation& actor);
-  record_ref next_for(activation& actor);
+  // What the task of an actor does next: it handles `message`, or loads the object, or ends.
+  struct next_step {
+    enum class action : std::uint8_t { ends, loads, handles };
+    action does = action::ends;
+    record_ref message;
+  };
+  next_step next_for(activation& actor);
+  next_step choose_next(activation& actor);  // with the mutex held
   task<std::chrono::milliseconds> load(activation& actor, std::chrono::milliseconds waited);
   void loaded(activation& actor, std::optional<stored_state> found, std::uint64_t generation);
   void refuse_all(activation& actor, const std::exception_ptr& why, bool for_good);
@@ -47,7 +53,8 @@ class turns {
   static object before(const turn_state& turn) noexcept;
   void store_asking(turn_state& from, bool asks_elsewhere);
   void end_asks(turn_state& done);
-  std::chrono::milliseconds finish(turn_state& done, outcome given, bytes state);
+  std::chrono::milliseconds finish(turn_state& done, outcome given, bytes state,
+                                   std::optional<next_step>& next);
   std::chrono::milliseconds fail(turn_state& done, const std::exception_ptr& why);
   void give_up(turn_state& old);
   std::chrono::milliseconds run_again(turn_state& done, object earlier);
