@@ -16,7 +16,7 @@ void timers::shut_down() {
     std::lock_guard lock(mutex_);
     ending_ = true;
   }
-  changed_.notify_all();
+  wakes_.notify();
   if (thread_.joinable()) thread_.join();
 }
 
@@ -33,7 +33,7 @@ void timers::arm(timer& entry, std::int64_t due_ns) {
   if (entry.due_tick >= sleeps_until_) return;  // or the thread is awake, and will look
   sleeps_until_ = 0;                            // one notification is enough
   lock.unlock();
-  changed_.notify_one();
+  wakes_.notify();
 }
 
 bool timers::remove(timer& entry) noexcept {
@@ -52,14 +52,24 @@ bool timers::take_back(timer& entry) noexcept {
 bool timers::cancel(timer& entry) noexcept {
   auto lock = turns_.enter(mutex_);
   if (remove(entry)) return true;
-  ++awaiting_end_;
-  changed_.wait(lock, [&] { return expiring_ != &entry; });
-  --awaiting_end_;
+  await_end(entry, lock);
   return false;
 }
 
+void timers::await_end(const timer& entry, held& lock) noexcept {
+  ++awaiting_end_;
+  while (expiring_ == &entry) {
+    // order: relaxed  changed under the mutex; the kernel compares it once more
+    const std::uint32_t seen = ends_.load(std::memory_order_relaxed);
+    lock.unlock();
+    base::kernel_futex::wait(ends_, seen, nullptr);
+    lock.lock();
+  }
+  --awaiting_end_;
+}
+
 // The timer's function runs outside of the lock.
-void timers::expire_one(timer& entry, std::unique_lock<std::mutex>& lock) {
+void timers::expire_one(timer& entry, held& lock) {
   expiring_ = &entry;
   const bool weak = entry.weak;
   count(entry, &source_count::expired);
@@ -73,13 +83,16 @@ void timers::expire_one(timer& entry, std::unique_lock<std::mutex>& lock) {
   entry.expired(entry);
   lock = turns_.enter(mutex_);
   expiring_ = nullptr;
-  if (awaiting_end_ != 0) [[unlikely]]
-    changed_.notify_all();
+  if (awaiting_end_ != 0) [[unlikely]] {
+    // order: relaxed  under the mutex, which the threads take before they look again
+    ends_.fetch_add(1, std::memory_order_relaxed);
+    for (unsigned i = 0; i < awaiting_end_; ++i) base::kernel_futex::wake_one(ends_);
+  }
   // The timer is counted until here: what it woke is counted itself by now.
   if (!weak && --armed_ == 0) runtime_.release();
 }
 
-void timers::expire_due(std::unique_lock<std::mutex>& lock) {
+void timers::expire_due(held& lock) {
   while (timer* entry = wheel_.take_due()) expire_one(*entry, lock);
 }
 
@@ -97,14 +110,16 @@ void timers::keep_time() {
     if (ending_) return;
     const std::int64_t next = wheel_.next_tick();
     sleeps_until_ = next;
+    lock.unlock();
     if (next == wheel::never) {
-      changed_.wait(lock, [&] { return ending_ || sleeps_until_ != next; });
+      wakes_.wait();
     } else {
       const auto span =
           std::chrono::nanoseconds(std::max<std::int64_t>(next * wheel::tick_ns - now_ns(), 0));
-      changed_.wait_for(lock, std::min<std::chrono::nanoseconds>(span, std::chrono::hours(1)),
-                        [&] { return ending_ || sleeps_until_ != next; });
+      static_cast<void>(
+          wakes_.wait_for(std::min<std::chrono::nanoseconds>(span, std::chrono::hours(1))));
     }
+    lock = turns_.enter(mutex_);
     sleeps_until_ = 0;
   }
 }
@@ -114,7 +129,7 @@ bool timers::is_thread_due() const noexcept {
   return has_thread_ && sleeps_until_ <= now_ns() / wheel::tick_ns;
 }
 
-// A thread that wakes from changed_ takes the lock without turns_.enter: the pause lets it in.
+// The thread may have been woken without having asked for the lock yet: the pause lets it in.
 void timers::let_in(bool is_due) const noexcept {
   turns_.let_in();
   // sleeps: the thread does not tell that it waits

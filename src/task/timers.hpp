@@ -8,17 +8,19 @@
 #include <array>
 #include <atomic>
 #include <chrono>
-#include <condition_variable>
 #include <cstdint>
 #include <mutex>
 #include <optional>
 #include <thread>
 #include <utility>
 
+#include "base/parker.hpp"
 #include "base/walks/waiters_first.hpp"
 #include "observe/counting/histogram.hpp"
 #include "sched/runtime_host.hpp"
 #include "task/wheel.hpp"
+#include "troupe/base/futex.hpp"
+#include "troupe/base/small_mutex.hpp"
 
 namespace troupe::tasks {
 
@@ -117,15 +119,17 @@ class timers {
   bool remove(timer& entry) noexcept;
   bool is_thread_due() const noexcept;
   void let_in(bool is_due) const noexcept;
+  using held = std::unique_lock<base::small_mutex>;
   void keep_time();
-  void expire_due(std::unique_lock<std::mutex>& lock);
-  void expire_one(timer& entry, std::unique_lock<std::mutex>& lock);
+  void expire_due(held& lock);
+  void expire_one(timer& entry, held& lock);
+  void await_end(const timer& entry, held& lock) noexcept;
 
   sched::runtime_host& runtime_;
   const bool has_thread_;
-  std::mutex mutex_;
+  base::small_mutex mutex_;
   base::waiters_first turns_;
-  std::condition_variable changed_;
+  base::parker wakes_;  // of the thread
   wheel wheel_;
   std::int64_t armed_ = 0;
   bool counts_sources_ = false;
@@ -137,8 +141,9 @@ class timers {
   }
   // a tick; until then the thread sleeps unless it is notified. 0: the thread is awake
   std::int64_t sleeps_until_ = 0;
-  const timer* expiring_ = nullptr;  // its function is running
-  unsigned awaiting_end_ = 0;        // threads in cancel() that wait until it has returned
+  const timer* expiring_ = nullptr;   // its function is running
+  unsigned awaiting_end_ = 0;         // threads in cancel() that wait until it has returned
+  base::kernel_futex::word ends_{0};  // functions that have returned while threads waited
   bool ending_ = false;
   std::thread thread_;
 };

@@ -44,9 +44,17 @@ class basic_small_mutex {
     lock_slowly();
   }
 
+  // Returns false if another thread holds it.
+  bool try_lock() noexcept {
+    std::uint32_t seen = open;
+    // order: acquire  as in lock()
+    return word_.compare_exchange_strong(seen, taken, std::memory_order_acquire,
+                                         std::memory_order_relaxed);
+  }
+
   void unlock() noexcept {
-    // order: release  publishes the writes under the lock (X1); pairs with lock/acquire and
-    // lock_slowly/acquire
+    // order: release  publishes the writes under the lock (X1); pairs with lock/acquire,
+    // try_lock/acquire and lock_slowly/acquire
     if (word_.exchange(open, std::memory_order_release) == awaited) Futex::wake_one(word_);
   }
 
