@@ -118,7 +118,8 @@ response handling::no_route() const {
   return router::no_route(head().method, route_.values.methods);
 }
 
-// A context from the pool costs about 20 ns, and an idle connection has none.
+// A context from the pool costs about 250 instructions. Requests that follow each other fast have
+// the same one; it ends when the connection is parked, or one of many.
 void handling::begin_memory() {
   if (memory_) return;
   memory_ = make_context({.name = "request"});
@@ -126,7 +127,11 @@ void handling::begin_memory() {
   request_.memory_ = memory_.get();
 }
 
-void handling::give_memory_back() noexcept {
+void handling::rest_memory(bool ends) noexcept {
+  if (!ends) {
+    if (memory_) memory_->trim();
+    return;
+  }
   empty_memory_.reset();
   memory_.release();
   request_.memory_ = nullptr;

@@ -122,7 +122,7 @@ class connection_over final : public connection {
         input_.release();
       }
       count_buffers();
-      give_memory_back();
+      rest_memory(shares || is_slow());
       std::stop_token token = is_idle ? requested_.idle_token() : requested_.busy_token();
       bool is_over = false;
       std::size_t bytes = 0;
