@@ -116,13 +116,14 @@ class connection_over final : public connection {
       const bool is_idle = input_.empty(), something_came = std::exchange(past_.was_parked, false);
       if (is_slow() && !something_came && park(now().count())) co_return;
       wait_for_head(now_after_answers());
-      const bool shares = !is_secure && is_idle && server_->count() >= sharing_from();
+      const bool is_one_of_many = server_->count() >= sharing_from();
+      const bool shares = !is_secure && is_idle && is_one_of_many;
       if (shares) {
         out_.rest();
         input_.release();
       }
       count_buffers();
-      rest_memory(shares || is_slow());
+      rest_memory(is_one_of_many || is_slow());
       std::stop_token token = is_idle ? requested_.idle_token() : requested_.busy_token();
       bool is_over = false;
       std::size_t bytes = 0;
