@@ -22,7 +22,8 @@ using detail::stable_class;
 
 constexpr std::size_t span_bytes = 64 * 1024;
 
-struct batch_list {
+// Threads change the lists of different classes at the same time: none shares a line of the cache.
+struct alignas(base::line_bytes) batch_list {
   std::mutex mutex;
   std::vector<free_block*> full;  // each has exactly one batch
   free_block* loose = nullptr;    // from threads that ended, or full batches when memory ran out
@@ -40,7 +41,7 @@ struct batch_list {
 // The object is never destroyed: threads may end after the program's statics.
 struct depot {
   std::array<batch_list, classes> lists;
-  std::mutex chunk_mutex;
+  alignas(base::line_bytes) std::mutex chunk_mutex;
   std::byte* chunk = nullptr;
   std::size_t chunk_left = 0, chunks = 0;
 

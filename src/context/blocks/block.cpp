@@ -11,6 +11,7 @@
 #include "context/blocks/poison.hpp"
 #include "context/blocks/tally.hpp"
 #include "memory/chunk.hpp"
+#include "troupe/base/platform.hpp"
 
 namespace troupe::contexts {
 
@@ -83,7 +84,8 @@ struct free_list {
   }
 };
 
-struct depot_class {
+// Threads change the lists of different classes at the same time: none shares a line of the cache.
+struct alignas(base::line_bytes) depot_class {
   std::mutex mutex;
   free_list free;
   std::byte* fresh = nullptr;  // the unused rest of the newest chunk
