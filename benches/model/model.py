@@ -26,6 +26,7 @@ ASKED_IN_VAIN = 0.1  # of all steals, which then make a membarrier
 PART_LINES = 4  # of an asked part: the request there and back, the part and its frame
 WAITS_A_SETTLING = 8  # of a worker, between two times that it runs dry
 LEASES_A_SHARE = 16  # of a worker, before it changes the common count
+SPANS_A_SHARE = 32  # permits that a shard takes at once, with the exporter's defaults
 GROUP = 16  # workers for each searcher
 SEARCHED = 6  # victims that a searcher looks at before it looks at all
 
@@ -90,8 +91,13 @@ ROWS = [
     ("parts of forks, by the pool's mutex", lambda p: MEMBARRIER[p] + p * LINE[p], part_now, True),
     ("timers, armed and cancelled", lambda p: 2 * locked(p, 50, 3), "same", False),
     ("accepted connections, by one task", lambda p: 7000 + 4 * locked(p, 60, 3), "same", False),
-    ("lines of the log, by the buffer's mutex", lambda p: locked(p, 50, 4) + changes(1, p), "same",
-     False),
+    ("lines of the log, by the buffer's mutex", lambda p: locked(p, 50, 4) + changes(1, p),
+     lambda p: locked(p, 50, 1), True),
+    ("spans, by their list", lambda p: changes(2, p), lambda p: changes(2, p) / SPANS_A_SHARE, True),
+    ("blocking calls, by the pool's mutex", lambda p: 2 * locked(p, 60, 4) + changes(2, p),
+     lambda p: 2 * locked(p, 60, 1) + changes(1, p), True),
+    ("durable turns, by the engine's mutex", lambda p: 5 * locked(p, 150, 2),
+     lambda p: 3 * locked(p, 150, 2), True),
     ("HTTP/1 requests", lambda p: http(p, EVENT_SERVED, 5, True),
      lambda p: http(p, fetched(p), 1, False), True),
 ]
