@@ -20,6 +20,7 @@
 #include "sched/runtime_host.hpp"
 #include "task/wheel.hpp"
 #include "troupe/base/futex.hpp"
+#include "troupe/base/platform.hpp"
 #include "troupe/base/small_mutex.hpp"
 
 namespace troupe::tasks {
@@ -125,27 +126,29 @@ class timers {
   void expire_one(timer& entry, held& lock);
   void await_end(const timer& entry, held& lock) noexcept;
 
-  sched::runtime_host& runtime_;
-  const bool has_thread_;
-  base::small_mutex mutex_;
-  base::waiters_first turns_;
-  base::parker wakes_;  // of the thread
-  wheel wheel_;
-  std::int64_t armed_ = 0;
-  bool counts_sources_ = false;
-  source_counts by_source_{};
-  observe::value_counts late_ns_;
   void count(const timer& entry, std::uint64_t source_count::*what) noexcept {
     if (counts_sources_) [[unlikely]]
       ++(by_source_[static_cast<std::size_t>(entry.source)].*what);
   }
+
+  sched::runtime_host& runtime_;
+  const bool has_thread_;
+  bool counts_sources_ = false;
+  source_counts by_source_{};
+  observe::value_counts late_ns_;
+  // What arm() and cancel() read and change lies together, down to the first members of the wheel.
+  alignas(base::line_bytes) base::small_mutex mutex_;
+  base::waiters_first turns_;
+  base::parker wakes_;  // of the thread
+  std::thread thread_;
+  std::int64_t armed_ = 0;
   // a tick; until then the thread sleeps unless it is notified. 0: the thread is awake
   std::int64_t sleeps_until_ = 0;
   const timer* expiring_ = nullptr;   // its function is running
   unsigned awaiting_end_ = 0;         // threads in cancel() that wait until it has returned
   base::kernel_futex::word ends_{0};  // functions that have returned while threads waited
   bool ending_ = false;
-  std::thread thread_;
+  wheel wheel_;
 };
 
 }  // namespace troupe::tasks
