@@ -20,6 +20,8 @@ import subprocess
 import sys
 import tempfile
 
+import built
+
 SOURCE = pathlib.Path(os.environ["TROUPE_SOURCE_DIR"])
 BINARY = pathlib.Path(os.environ["TROUPE_BINARY_DIR"])
 PROGRAMS = pathlib.Path(__file__).resolve().parent / "programs"
@@ -83,8 +85,9 @@ def run(command, where, environment):
 
 
 class Attempt:
-    """Folders and an environment. Builds of the library lie beside this build, where the compiler cache knows its objects in
-    each of its modes: by the full names of files, or by their names from the build folder."""
+    """Folders and an environment. Builds of the library take the objects that this build has already (built.py), but not where
+    headers are hidden. They lie beside this build, where the compiler cache knows the others in each of its modes: by the full
+    names of files, or by their names from the build folder."""
 
     def __init__(self, how):
         self.work = BINARY / "package_test" / f"guide_{how}"
@@ -94,7 +97,10 @@ class Attempt:
         self.work.mkdir(parents=True)
         self.home = self.work / "home"
         self.home.mkdir()
+        self.launcher = [*(built.prepare(self.work) if how != "hidden" else []), *LAUNCHER]
         self.environment = {**os.environ, "HOME": str(self.home), "CXX": COMPILER}
+        if self.launcher:
+            self.environment["CMAKE_CXX_COMPILER_LAUNCHER"] = ";".join(self.launcher)
         for name in ("CMAKE_PREFIX_PATH", "PKG_CONFIG_PATH", "CXXFLAGS", "LDFLAGS"):
             self.environment.pop(name, None)
         if LAUNCHER and "CCACHE_DIR" not in os.environ and shutil.which("ccache"):
@@ -225,11 +231,8 @@ def try_installed(attempt, texts, bare, hidden):
 
 
 def try_sources(attempt, texts):
-    # As in our own build: the compiler cache knows the objects then. The sources' own names, and
-    # not those of a link to them.
+    # As in our own build, which has made the same objects then. The sources' own names, and not those of a link to them.
     options = ["-DCMAKE_BUILD_TYPE=Release", "-DTROUPE_WERROR=ON"]
-    if LAUNCHER:
-        options.append(f"-DCMAKE_CXX_COMPILER_LAUNCHER={';'.join(LAUNCHER)}")
     for text in texts["sources"]:
         there = text.replace("add_subdirectory(troupe)", f'add_subdirectory("{SOURCE}" troupe)')
         there = there.replace("${CMAKE_CURRENT_SOURCE_DIR}/troupe", str(SOURCE))
