@@ -8,7 +8,7 @@
 
 namespace troupe {
 
-// `Runtime` is what the thread uses of one. Thread: any.
+// `Runtime`: the object by which the thread uses a runtime. Thread: any.
 template <class Runtime>
 class served_runtimes {
  public:
