@@ -24,11 +24,11 @@ struct searches {
   }
 };
 
-void call_all(void (*main_lanes::search::*which)(void* context) noexcept) noexcept {
+void call_all(void (*main_lanes::search::*which)(runtime_state& of) noexcept) noexcept {
   searches& known = searches::get();
   std::lock_guard lock(known.mutex);
   for (const main_lanes::search& search : known.all) {
-    if (search.*which != nullptr) (search.*which)(search.context);
+    if (search.*which != nullptr) (search.*which)(*search.of);
   }
 }
 

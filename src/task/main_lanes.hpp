@@ -18,6 +18,8 @@
 
 namespace troupe::tasks {
 
+class runtime_state;
+
 class main_lanes {
  public:
   // A number for a runtime that the calling thread has made; 0 when there are 255 runtimes already:
@@ -27,9 +29,11 @@ class main_lanes {
 
   // How the lane's runtime looks for deadlocks.
   struct search {
-    void (*now)(void* context) noexcept = nullptr;   // on a thread that is in no turn
-    void (*soon)(void* context) noexcept = nullptr;  // on any thread: the runtime's timer does it
-    void* context = nullptr;
+    // on a thread that is in no turn
+    void (*now)(runtime_state& of) noexcept = nullptr;
+    // on any thread: the runtime's timer does it
+    void (*soon)(runtime_state& of) noexcept = nullptr;
+    runtime_state* of = nullptr;
   };
   // Neither function of the search before is called any longer when this returns.
   static void set_search(std::uint8_t lane, const search& how) noexcept;

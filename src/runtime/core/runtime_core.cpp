@@ -27,7 +27,6 @@
 #include "sched/stealing/work_stealing.hpp"
 #include "task/main_lanes.hpp"
 #include "task/running/dropped_errors.hpp"
-#include "task/running/running.hpp"
 #include "troupe/base/error.hpp"
 #include "troupe/runtime/here.hpp"
 
@@ -104,13 +103,13 @@ runtime_core::runtime_core(runtime_options chosen)
   show_debugger(*system);
   // a simulated program's work is done in run(): only searches of other runtimes use its lane
   if (system->is_simulated) return;
-  const auto now = [](void* of) noexcept {
-    actor::deadlock_search& deadlocks = static_cast<actor::actor_system*>(of)->deadlocks;
+  const auto now = [](tasks::runtime_state& of) noexcept {
+    actor::deadlock_search& deadlocks = static_cast<actor::actor_system&>(of).deadlocks;
     // the search may have missed turns that were running
     if (deadlocks.search() == 0) deadlocks.search_soon();
   };
-  const auto soon = [](void* of) noexcept {
-    static_cast<actor::actor_system*>(of)->deadlocks.search_soon();
+  const auto soon = [](tasks::runtime_state& of) noexcept {
+    static_cast<actor::actor_system&>(of).deadlocks.search_soon();
   };
   tasks::main_lanes::set_search(system->main_lane, {now, soon, system});
 }
@@ -470,35 +469,10 @@ actor::placement runtime_core::placement_of(const on_thread& chosen) {
   return where;
 }
 
-bool runtime_core::post_made(sched::runnable& (*make)(void* of), void* of) {
-  // order: relaxed  the thread that ends the runtime is the one that runs its last destructors
-  if (system->discarding() || system->closing.load(std::memory_order_relaxed)) return false;
-  if (tasks::is_running(*system)) {  // the end waits for handlers and procedures
-    pool->submit(make(of));
-    return true;
-  }
-  // A thread of a component, such as Asio's own, posts while the runtime ends, until that joins it.
-  // The end waits for the threads inside the gate before it drains the pool for the last time: a
-  // procedure submitted later would never be destroyed.
-  const actor::actor_system::gate_guard entry(*system);
-  if (!entry.let_in()) return false;
-  pool->submit(make(of));
-  return true;
-}
-
 void runtime_core::post(unique_function<void()> procedure) {
   if (!procedure)
     throw usage_error("troupe: post: the procedure is empty; give it something to call");
-  struct given {
-    actor::actor_system& system;
-    unique_function<void()>& procedure;
-  } posted{*system, procedure};
-  post_made(
-      [](void* of) -> sched::runnable& {
-        auto& from = *static_cast<given*>(of);
-        return make_posted(from.system, std::move(from.procedure));
-      },
-      &posted);
+  post_made([&]() -> sched::runnable& { return make_posted(*system, std::move(procedure)); });
 }
 
 void runtime_core::wake_main() noexcept {

@@ -32,6 +32,7 @@
 #include "sched/policies/simulated.hpp"
 #include "sched/policies/thread_executor.hpp"
 #include "sched/wake_descriptor.hpp"
+#include "task/running/running.hpp"
 #include "task/timers.hpp"
 #include "troupe/base/unique_function.hpp"
 #include "troupe/runtime/metrics.hpp"
@@ -60,9 +61,10 @@ class runtime_core final : public std::enable_shared_from_this<runtime_core>,
   void hold() noexcept override;
   void release() noexcept override;
   void post(unique_function<void()> procedure);
-  // Posts the runnable that `make` makes. Returns false, and does not call `make`, when the runtime
-  // takes no procedure any more.
-  bool post_made(sched::runnable& (*make)(void* of), void* of);
+  // Posts the runnable that `make` returns. Returns false, and does not call `make`, when the
+  // runtime takes no procedure any more.
+  template <class Make>
+  bool post_made(Make make);
   // in_turns: the calls are turns of the actor whose handler runs, and no procedures of the pool.
   timer after(std::chrono::nanoseconds span, unique_function<void()>&& procedure,
               const timer_options& chosen, bool in_turns = false);
@@ -188,5 +190,22 @@ class runtime_core final : public std::enable_shared_from_this<runtime_core>,
   std::atomic<bool> stop_asked_{false};  // a hint that stop_ has a value
   std::atomic<std::uint64_t> errors_dropped_{0};
 };
+
+template <class Make>
+bool runtime_core::post_made(Make make) {
+  // order: relaxed  the thread that ends the runtime is the one that runs its last destructors
+  if (system->discarding() || system->closing.load(std::memory_order_relaxed)) return false;
+  if (tasks::is_running(*system)) {  // the end waits for handlers and procedures
+    pool->submit(make());
+    return true;
+  }
+  // A thread of a component, such as Asio's own, posts while the runtime ends, until that joins it.
+  // The end waits for the threads inside the gate before it drains the pool for the last time: a
+  // procedure submitted later would never be destroyed.
+  const actor::actor_system::gate_guard gate(*system);
+  if (!gate.let_in()) return false;
+  pool->submit(make());
+  return true;
+}
 
 }  // namespace troupe

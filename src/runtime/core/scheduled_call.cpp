@@ -80,15 +80,16 @@ void scheduled_call::on_time(timer& self) noexcept {
   try {
     if (call.actor() != nullptr) return call.send_turn();
     firing due(call);
-    if (core.post_made(&make_posted, &call)) due.fired = nullptr;
+    const auto make = [&call]() -> sched::runnable& { return make_posted(call); };
+    if (core.post_made(make)) due.fired = nullptr;
   } catch (...) {
     core.system->report(nullptr, nullptr, std::current_exception());
   }
 }
 
-sched::runnable& scheduled_call::make_posted(void* fired) {
+sched::runnable& scheduled_call::make_posted(scheduled_call& fired) {
   void* const block = memory::allocate(sizeof(posted));
-  posted& item = *::new (block) posted(*static_cast<scheduled_call*>(fired));
+  posted& item = *::new (block) posted(fired);
   item.type = &posted::vtable;
   return item;
 }

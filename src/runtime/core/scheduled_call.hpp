@@ -73,7 +73,7 @@ struct scheduled_call final : tasks::timer {
 
   static void on_time(timer& self) noexcept;
   // The due call as a procedure of the pool. Throws std::bad_alloc.
-  static sched::runnable& make_posted(void* fired);
+  static sched::runnable& make_posted(scheduled_call& fired);
   void send_turn();
   void* actor() const noexcept { return rare_ == nullptr ? nullptr : rare_->to; }
   void call();
