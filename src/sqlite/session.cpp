@@ -108,8 +108,6 @@ const char* advice_of(failure kind) noexcept {
   }
 }
 
-sqlite3_stmt* as_statement(void* handle) noexcept { return static_cast<sqlite3_stmt*>(handle); }
-
 struct finalize {
   void operator()(sqlite3_stmt* of) const noexcept { sqlite3_finalize(of); }
 };
@@ -641,8 +639,7 @@ void session::after_statement() {
 
 changes session::changes_of(const statement& done) const noexcept {
   // For a statement that changes nothing SQLite reports the number of the statement before.
-  if (sqlite3_stmt_readonly(as_statement(done.handle_)) != 0)
-    return {0, sqlite3_last_insert_rowid(state_->db)};
+  if (sqlite3_stmt_readonly(done.handle_) != 0) return {0, sqlite3_last_insert_rowid(state_->db)};
   return {sqlite3_changes64(state_->db), sqlite3_last_insert_rowid(state_->db)};
 }
 
@@ -660,8 +657,8 @@ statement::statement(session& on, const std::string& text) : statement(on, on.pr
 statement::statement(session& on, const kept_statement& kept)
     : session_(on), kept_(kept), handle_(kept.handle.get()) {}
 statement::~statement() {
-  sqlite3_reset(as_statement(handle_));
-  sqlite3_clear_bindings(as_statement(handle_));
+  sqlite3_reset(handle_);
+  sqlite3_clear_bindings(handle_);
 }
 
 void statement::fail(int code) const { session_.fail(code, "the statement failed"); }
@@ -670,7 +667,7 @@ void statement::check(int code) const {
 }
 
 void statement::check_parameters(std::size_t given) const {
-  const int needed = sqlite3_bind_parameter_count(as_statement(handle_));
+  const int needed = sqlite3_bind_parameter_count(handle_);
   if (std::cmp_equal(needed, given)) return;
   throw error(failure::statement, 0,
               "troupe: sqlite: the statement has " + std::to_string(needed) +
@@ -681,43 +678,40 @@ int statement::place_of(int number) const noexcept {
   const std::vector<int>& places = kept_.places;
   return places.empty() ? number : places[static_cast<std::size_t>(number) - 1];
 }
-void statement::bind_null(int number) {
-  check(sqlite3_bind_null(as_statement(handle_), place_of(number)));
-}
+void statement::bind_null(int number) { check(sqlite3_bind_null(handle_, place_of(number))); }
 void statement::bind_integer(int number, std::int64_t value) {
-  check(sqlite3_bind_int64(as_statement(handle_), place_of(number), value));
+  check(sqlite3_bind_int64(handle_, place_of(number), value));
 }
 void statement::bind_real(int number, double value) {
   if (value != value)  // SQLite would store NULL
     throw error(failure::conversion, 0,
                 "troupe: sqlite: parameter " + std::to_string(number) +
                     " is not a number, which SQLite cannot store; give it a std::optional");
-  check(sqlite3_bind_double(as_statement(handle_), place_of(number), value));
+  check(sqlite3_bind_double(handle_, place_of(number), value));
 }
 void statement::bind_text(int number, std::string_view text) {
-  check(sqlite3_bind_text64(as_statement(handle_), place_of(number), text.data(), text.size(),
-                            SQLITE_STATIC, SQLITE_UTF8));
+  check(sqlite3_bind_text64(handle_, place_of(number), text.data(), text.size(), SQLITE_STATIC,
+                            SQLITE_UTF8));
 }
 void statement::bind_bytes(int number, std::span<const std::byte> bytes) {
   // A null pointer would be NULL.
   const void* const data = bytes.empty() ? static_cast<const void*>("") : bytes.data();
-  check(sqlite3_bind_blob64(as_statement(handle_), place_of(number), data, bytes.size(),
-                            SQLITE_STATIC));
+  check(sqlite3_bind_blob64(handle_, place_of(number), data, bytes.size(), SQLITE_STATIC));
 }
 
 bool statement::returns_changes() const noexcept {
   return kept_.acts.change && !kept_.acts.pragma && columns() > 0 &&
-         sqlite3_stmt_readonly(as_statement(handle_)) == 0;
+         sqlite3_stmt_readonly(handle_) == 0;
 }
 
 bool statement::step() {
-  sqlite3* const db = sqlite3_db_handle(as_statement(handle_));
+  sqlite3* const db = sqlite3_db_handle(handle_);
   if (!is_running_) {
     session_.before_statement(kept_.acts.transaction);
     changes_before_ = sqlite3_total_changes64(db);
   }
   is_running_ = true;
-  const int code = sqlite3_step(as_statement(handle_));
+  const int code = sqlite3_step(handle_);
   if (code == SQLITE_ROW) return true;
   is_running_ = false;
   if (code == SQLITE_DONE) {
@@ -738,52 +732,49 @@ void statement::run() {
 }
 void statement::reset() noexcept {
   is_running_ = false;
-  sqlite3_reset(as_statement(handle_));
+  sqlite3_reset(handle_);
 }
 
-int statement::columns() const noexcept { return sqlite3_column_count(as_statement(handle_)); }
+int statement::columns() const noexcept { return sqlite3_column_count(handle_); }
 std::string_view statement::name(int column) const {
-  const char* const name = sqlite3_column_name(as_statement(handle_), column);
+  const char* const name = sqlite3_column_name(handle_, column);
   if (name == nullptr) throw std::bad_alloc();
   return name;
 }
 bool statement::is_null(int column) const noexcept {
-  return sqlite3_column_type(as_statement(handle_), column) == SQLITE_NULL;
+  return sqlite3_column_type(handle_, column) == SQLITE_NULL;
 }
 
 void statement::refuse_kind(int column, const char* needed) const {
   constexpr const char* kinds[] = {"", "an integer", "a number", "a text", "bytes", "NULL"};
-  const int kind = sqlite3_column_type(as_statement(handle_), column);
+  const int kind = sqlite3_column_type(handle_, column);
   throw error(failure::conversion, 0,
               "troupe: the column `" + std::string(name(column)) + "` is " + kinds[kind] + "; " +
                   needed + " is needed");
 }
 std::int64_t statement::integer(int column) const {
-  if (sqlite3_column_type(as_statement(handle_), column) != SQLITE_INTEGER)
-    refuse_kind(column, "an integer");
-  return sqlite3_column_int64(as_statement(handle_), column);
+  if (sqlite3_column_type(handle_, column) != SQLITE_INTEGER) refuse_kind(column, "an integer");
+  return sqlite3_column_int64(handle_, column);
 }
 double statement::real(int column) const {
-  const int kind = sqlite3_column_type(as_statement(handle_), column);
+  const int kind = sqlite3_column_type(handle_, column);
   if (kind != SQLITE_FLOAT && kind != SQLITE_INTEGER) refuse_kind(column, "a number");
-  if (kind == SQLITE_FLOAT) return sqlite3_column_double(as_statement(handle_), column);
+  if (kind == SQLITE_FLOAT) return sqlite3_column_double(handle_, column);
   const auto number = database::parts::as_real<double>(integer(column));
   if (!number) database::parts::refuse_number(name(column));
   return *number;
 }
 std::string_view statement::text(int column) const {
-  if (sqlite3_column_type(as_statement(handle_), column) != SQLITE_TEXT)
-    refuse_kind(column, "a text");
-  const unsigned char* const text = sqlite3_column_text(as_statement(handle_), column);
+  if (sqlite3_column_type(handle_, column) != SQLITE_TEXT) refuse_kind(column, "a text");
+  const unsigned char* const text = sqlite3_column_text(handle_, column);
   if (text == nullptr) throw std::bad_alloc();
-  const auto size = static_cast<std::size_t>(sqlite3_column_bytes(as_statement(handle_), column));
+  const auto size = static_cast<std::size_t>(sqlite3_column_bytes(handle_, column));
   return {reinterpret_cast<const char*>(text), size};
 }
 std::span<const std::byte> statement::bytes(int column) const {
-  if (sqlite3_column_type(as_statement(handle_), column) != SQLITE_BLOB)
-    refuse_kind(column, "bytes");
-  const void* const data = sqlite3_column_blob(as_statement(handle_), column);
-  const auto size = static_cast<std::size_t>(sqlite3_column_bytes(as_statement(handle_), column));
+  if (sqlite3_column_type(handle_, column) != SQLITE_BLOB) refuse_kind(column, "bytes");
+  const void* const data = sqlite3_column_blob(handle_, column);
+  const auto size = static_cast<std::size_t>(sqlite3_column_bytes(handle_, column));
   return {static_cast<const std::byte*>(data), size};
 }
 

@@ -19,6 +19,8 @@
 
 #include "troupe/database/rows.hpp"
 
+struct pg_result;  // of libpq-fe.h, which calls it PGresult
+
 namespace troupe::postgres {
 
 // The rows of an answer, one behind the other in pieces of memory. Move-only.
@@ -47,7 +49,7 @@ class row_store {
 class answer {
  public:
   answer() = default;
-  explicit answer(void* result, row_store rows = {}) noexcept
+  explicit answer(pg_result* result, row_store rows = {}) noexcept
       : result_(result), rows_(std::move(rows)) {}
   answer(answer&& other) noexcept
       : scope(other.scope),
@@ -64,7 +66,7 @@ class answer {
   }
   ~answer();
   explicit operator bool() const noexcept { return result_ != nullptr; }
-  void* result() const noexcept { return result_; }
+  pg_result* result() const noexcept { return result_; }
 
   std::size_t rows() const noexcept { return rows_.rows(); }
   void go_to(std::size_t row);
@@ -112,7 +114,7 @@ class answer {
   double real_of_decimal(int column, std::string_view text) const;
   std::string_view raw(int column) const noexcept;
 
-  void* result_ = nullptr;
+  pg_result* result_ = nullptr;
   row_store rows_;
   struct cell {
     const char* data;

@@ -26,6 +26,8 @@
 #include "troupe/task/call_context.hpp"
 #include "troupe/task/future.hpp"
 
+struct sqlite3_stmt;  // of sqlite3.h
+
 namespace troupe::sqlite {
 
 // When a change counts as stored.
@@ -118,7 +120,7 @@ class statement {
 
   session& session_;
   const kept_statement& kept_;
-  void* handle_;
+  sqlite3_stmt* handle_;
   bool is_running_ = false;          // a step was made since it was reset
   std::int64_t changes_before_ = 0;  // of the session, when it began to run
 };

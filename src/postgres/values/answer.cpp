@@ -17,8 +17,6 @@ namespace {
 using database::failure;
 using database::parts::micro_time;
 
-PGresult* as_result(void* result) noexcept { return static_cast<PGresult*>(result); }
-
 const char* name_of(type of) noexcept {
   switch (of) {
     case type::boolean:
@@ -53,7 +51,7 @@ std::optional<T> parse(std::string_view text) noexcept {
 
 }  // namespace
 
-answer::~answer() { PQclear(as_result(result_)); }
+answer::~answer() { PQclear(result_); }
 
 // Small answers take little memory, and large ones few pieces.
 char* row_store::reserve(std::size_t bytes) {
@@ -104,19 +102,17 @@ void answer::go_to(std::size_t row) {
 std::int64_t answer::changed_rows() const noexcept {
   const std::string_view all = command();
   if (all.starts_with("SELECT") || all.starts_with("FETCH")) return changed_before;
-  return changed_before + parse<std::int64_t>(PQcmdTuples(as_result(result_))).value_or(0);
+  return changed_before + parse<std::int64_t>(PQcmdTuples(result_)).value_or(0);
 }
-std::string_view answer::command() const noexcept { return PQcmdStatus(as_result(result_)); }
+std::string_view answer::command() const noexcept { return PQcmdStatus(result_); }
 
 bool answer::begins_copy() const noexcept {
-  const ExecStatusType is = PQresultStatus(as_result(result_));
+  const ExecStatusType is = PQresultStatus(result_);
   return is == PGRES_COPY_IN || is == PGRES_COPY_OUT;
 }
 
-int answer::columns() const noexcept { return PQnfields(as_result(result_)); }
-std::string_view answer::name(int column) const noexcept {
-  return PQfname(as_result(result_), column);
-}
+int answer::columns() const noexcept { return PQnfields(result_); }
+std::string_view answer::name(int column) const noexcept { return PQfname(result_, column); }
 bool answer::is_null(int column) const noexcept {
   return values_[static_cast<std::size_t>(column)].bytes < 0;
 }
@@ -126,16 +122,16 @@ std::string_view answer::raw(int column) const noexcept {
 }
 
 void answer::refuse_kind(int column, const char* needed) const {
-  const type of{PQftype(as_result(result_), column)};
+  const type of{PQftype(result_, column)};
   throw database::error(failure::conversion, 0,
                         "troupe: the column `" + std::string(name(column)) + "` is " + name_of(of) +
                             "; " + needed + " is needed");
 }
 
 std::int64_t answer::integer(int column) const {
-  const type of{PQftype(as_result(result_), column)};
+  const type of{PQftype(result_, column)};
   const std::string_view value = raw(column);
-  const bool binary = PQfformat(as_result(result_), column) == 1;
+  const bool binary = PQfformat(result_, column) == 1;
   switch (of) {
     case type::int2:
       if (binary) return from_network<std::int16_t>(value.data());
@@ -168,9 +164,9 @@ double answer::real_of_decimal(int column, std::string_view text) const {
 }
 
 double answer::real(int column) const {
-  const type of{PQftype(as_result(result_), column)};
+  const type of{PQftype(result_, column)};
   const std::string_view value = raw(column);
-  const bool binary = PQfformat(as_result(result_), column) == 1;
+  const bool binary = PQfformat(result_, column) == 1;
   switch (of) {
     case type::float4:
       if (binary) return std::bit_cast<float>(from_network<std::uint32_t>(value.data()));
@@ -201,10 +197,10 @@ double answer::real(int column) const {
 }
 
 std::string_view answer::text(int column) const {
-  const type of{PQftype(as_result(result_), column)};
+  const type of{PQftype(result_, column)};
   const std::string_view value = raw(column);
   if (is_text(of)) return value;
-  const bool binary = PQfformat(as_result(result_), column) == 1;
+  const bool binary = PQfformat(result_, column) == 1;
   switch (of) {
     case type::boolean:
     case type::bytes:
@@ -230,9 +226,9 @@ std::string_view answer::text(int column) const {
 }
 
 std::span<const std::byte> answer::bytes(int column) const {
-  if (type{PQftype(as_result(result_), column)} != type::bytes) refuse_kind(column, "bytes");
+  if (type{PQftype(result_, column)} != type::bytes) refuse_kind(column, "bytes");
   std::string_view value = raw(column);
-  if (PQfformat(as_result(result_), column) == 0) {
+  if (PQfformat(result_, column) == 0) {
     auto read = bytes_of_hex(value);
     if (!read) refuse_kind(column, "bytes in the form `hex`");
     value = made_ = std::move(*read);
@@ -241,9 +237,9 @@ std::span<const std::byte> answer::bytes(int column) const {
 }
 
 micro_time answer::time(int column) const {
-  const type of{PQftype(as_result(result_), column)};
+  const type of{PQftype(result_, column)};
   const std::string_view value = raw(column);
-  const bool binary = PQfformat(as_result(result_), column) == 1;
+  const bool binary = PQfformat(result_, column) == 1;
   if (of == type::int8) return micro_time(std::chrono::microseconds(integer(column)));
   if (of != type::date && of != type::timestamp && of != type::timestamptz)
     refuse_kind(column, "a time");
