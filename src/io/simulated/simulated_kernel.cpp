@@ -402,9 +402,9 @@ std::ptrdiff_t simulated_kernel::send(int fd, const void* data, std::size_t byte
   if (at == nullptr)
     return fd >= first_simulated ? -EBADF : real_kernel().send(fd, data, bytes, to, to_bytes);
   if (interrupts(*at)) return -EINTR;
-  if (at->has_datagrams() && at->is_unix())
-    return send_by_path(ends_.at(fd), data, bytes, to, to_bytes);
-  if (at->has_datagrams()) return send_packet(*at, data, bytes, to, to_bytes);
+  const std::string_view sent(static_cast<const char*>(data), bytes);
+  if (at->has_datagrams() && at->is_unix()) return send_by_path(ends_.at(fd), sent, to, to_bytes);
+  if (at->has_datagrams()) return send_packet(*at, sent, to, to_bytes);
   if (at->error != 0) return -std::exchange(at->error, 0);
   const end_ptr peer = at->other.lock();
   if (at->written || at->is_gone() || (peer == nullptr && !at->lost)) return -EPIPE;
@@ -417,14 +417,12 @@ std::ptrdiff_t simulated_kernel::send(int fd, const void* data, std::size_t byte
   if (part < bytes) at->wants_room = true;
   if (part == 0 && bytes != 0) return -EAGAIN;
   // The bytes travel in up to three pieces, one after the other.
-  const auto* from = static_cast<const char*>(data);
-  for (std::size_t left = part; left != 0;) {
+  for (std::string_view left = sent.substr(0, part); !left.empty();) {
     const bool all = choose_for(*peer, 3) == 0;
-    const std::size_t piece = 1 + choose_for(*peer, left);
-    const std::size_t now = all ? left : piece;
-    send_news(peer, news::bytes, std::string(from, now));
-    from += now;
-    left -= now;
+    const std::size_t piece = 1 + choose_for(*peer, left.size());
+    const std::size_t now = all ? left.size() : piece;
+    send_news(peer, news::bytes, std::string(left.substr(0, now)));
+    left.remove_prefix(now);
   }
   return static_cast<std::ptrdiff_t>(part);
 }
@@ -573,11 +571,10 @@ int simulated_kernel::connect_to_receiver(end& at, const std::string& path) cons
 }
 
 // No datagram is lost, and they stay in order. A sender waits until the receiver has space.
-std::ptrdiff_t simulated_kernel::send_by_path(const end_ptr& from, const void* data,
-                                              std::size_t bytes, const sockaddr* to,
-                                              socklen_t to_bytes) {
+std::ptrdiff_t simulated_kernel::send_by_path(const end_ptr& from, std::string_view packet,
+                                              const sockaddr* to, socklen_t to_bytes) {
   if (to == nullptr && from->is != end::state::connected) return -ENOTCONN;
-  if (bytes > unix_datagram_max) return -EMSGSIZE;
+  if (packet.size() > unix_datagram_max) return -EMSGSIZE;
   const end_ptr at = receiver_at(to == nullptr ? from->peer_path : path_from(to, to_bytes));
   if (at == nullptr) return to == nullptr ? -ECONNREFUSED : -ENOENT;
   if (at->is == end::state::connected && at->peer_path != from->path) return -EPERM;
@@ -586,8 +583,8 @@ std::ptrdiff_t simulated_kernel::send_by_path(const end_ptr& from, const void* d
     return -EAGAIN;
   }
   ++at->packets_under_way;
-  send_news(at, news::packet, std::string(static_cast<const char*>(data), bytes), from);
-  return static_cast<std::ptrdiff_t>(bytes);
+  send_news(at, news::packet, std::string(packet), from);
+  return static_cast<std::ptrdiff_t>(packet.size());
 }
 
 void simulated_kernel::tell_of_room(const end& at) {
@@ -610,13 +607,13 @@ simulated_kernel::end_ptr simulated_kernel::receiver_at(const endpoint& to) cons
 }
 
 // A datagram without a receiver, or without space at the receiver, is lost.
-std::ptrdiff_t simulated_kernel::send_packet(end& from, const void* data, std::size_t bytes,
-                                             const sockaddr* to, socklen_t to_bytes) {
+std::ptrdiff_t simulated_kernel::send_packet(end& from, std::string_view packet, const sockaddr* to,
+                                             socklen_t to_bytes) {
   if (to == nullptr && from.is != end::state::connected) return -EDESTADDRREQ;
-  if (bytes > datagram_max) return -EMSGSIZE;
+  if (packet.size() > datagram_max) return -EMSGSIZE;
   name_if_unbound(from);
   const endpoint where = to == nullptr ? from.peer : endpoint_from(to, to_bytes);
-  const auto sent = static_cast<std::ptrdiff_t>(bytes);
+  const auto sent = static_cast<std::ptrdiff_t>(packet.size());
   const end_ptr at = receiver_at(where);
   if (ended_ || at == nullptr) return sent;
   // A sender that is bound to all addresses appears with the loopback address.
@@ -625,17 +622,16 @@ std::ptrdiff_t simulated_kernel::send_packet(end& from, const void* data, std::s
     sender = endpoint::loopback(sender.port());
   if (sender == endpoint::any_v6(sender.port())) sender = endpoint::loopback_v6(sender.port());
   if (at->is == end::state::connected && at->peer != sender) return sent;
-  std::size_t queued = at->under_way + bytes;
-  for (const end::packet& packet : at->packets) queued += packet.bytes.size();
+  std::size_t queued = at->under_way + packet.size();
+  for (const end::packet& other : at->packets) queued += other.bytes.size();
   if (queued > queue_max) return sent;
   const sched::fault wrong = simulation_.fault_at(sched::fault_point::send, &from.choices);
   if (wrong == sched::fault::cut || wrong == sched::fault::lost) return sent;
-  at->under_way += bytes;
+  at->under_way += packet.size();
   ++at->packets_under_way;
   const std::int64_t due = simulation_.now_ns() + delay_to(*at) +
                            (wrong == sched::fault::slow ? sched::fault_delay_ns : 0);
-  under_way_.push({due, sent_++, at, news::packet,
-                   std::string(static_cast<const char*>(data), bytes), nullptr, sender});
+  under_way_.push({due, sent_++, at, news::packet, std::string(packet), nullptr, sender});
   return sent;
 }
 

@@ -15,6 +15,7 @@
 #include <mutex>
 #include <queue>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "io/kernel/kernel.hpp"
@@ -109,8 +110,8 @@ class simulated_kernel final : public kernel {
   end_ptr receiver_at(const endpoint& to) const;
   end_ptr receiver_at(const std::string& path) const;
   int connect_to_receiver(end& at, const std::string& path) const;
-  std::ptrdiff_t send_by_path(const end_ptr& from, const void* data, std::size_t bytes,
-                              const sockaddr* to, socklen_t to_bytes);
+  std::ptrdiff_t send_by_path(const end_ptr& from, std::string_view packet, const sockaddr* to,
+                              socklen_t to_bytes);
   void tell_of_room(const end& at);
   int connect_unix(const end_ptr& at, const std::string& path);
   void reset(end& at);
@@ -118,7 +119,7 @@ class simulated_kernel final : public kernel {
   void lose(const end_ptr& end);
   static void pair_up(const end_ptr& at, const end_ptr& theirs);
   void name_if_unbound(end& at);
-  std::ptrdiff_t send_packet(end& from, const void* data, std::size_t bytes, const sockaddr* to,
+  std::ptrdiff_t send_packet(end& from, std::string_view packet, const sockaddr* to,
                              socklen_t to_bytes);
   std::ptrdiff_t receive_packet(end& at, void* data, std::size_t bytes, sockaddr* peer,
                                 socklen_t* peer_bytes);
