@@ -93,7 +93,7 @@ free_block* slot_space::refill(size_class& from, std::size_t index, std::size_t 
   free_block* slots = nullptr;
   for (std::size_t i = got; i-- > 0;) {
     void* slot = from.fresh + i * bytes;
-    static_cast<slot_head*>(slot)->in_use = nullptr;
+    slot_head::of(slot).in_use = nullptr;
     as_block(slot)->next = slots;
     slots = as_block(slot);
   }
@@ -125,8 +125,8 @@ void* slot_space::allocate_alone(std::size_t bytes) {
   // The size is not rounded up: malloc can use the bytes behind the slot.
   if (::posix_memalign(&memory, slab_bytes, first_slot + bytes) != 0) throw std::bad_alloc();
   auto* fresh = ::new (memory) slab{owner_, bytes, alone, 1, {}, 0, 0};
-  void* slot = static_cast<std::byte*>(memory) + first_slot;
-  static_cast<slot_head*>(slot)->in_use = nullptr;
+  void* slot = reinterpret_cast<std::byte*>(fresh) + first_slot;
+  slot_head::of(slot).in_use = nullptr;
   std::lock_guard lock(slabs_mutex_);
   try {
     numbered_.add(slabs_made_, fresh);
@@ -169,7 +169,7 @@ void slot_space::for_each(const std::function<void(void*)>& visit) {
     for (slab& visited : *all) {
       for (std::size_t i = 0; i < visited.carved; ++i) {
         void* slot = reinterpret_cast<std::byte*>(&visited) + first_slot + i * visited.slot_bytes;
-        if (static_cast<slot_head*>(slot)->in_use != nullptr) visit(slot);
+        if (slot_head::of(slot).in_use != nullptr) visit(slot);
       }
     }
   }

@@ -29,6 +29,7 @@ inline constexpr std::size_t slab_bytes = 64 * 1024;
 struct slot_head {
   void* first;
   const void* in_use;
+  TROUPE_INLINE static slot_head& of(void* slot) noexcept { return *static_cast<slot_head*>(slot); }
 };
 
 struct slab {
@@ -84,7 +85,7 @@ class slot_space {
   }
 
   TROUPE_INLINE void free(void* slot, magazines* mine) noexcept {
-    static_cast<slot_head*>(slot)->in_use = nullptr;
+    slot_head::of(slot).in_use = nullptr;
     const std::size_t index = slab::of(slot).size_class;
     if (mine == nullptr || index >= own_classes) return free_slowly(slot);
     if (free_block* surplus = (*mine)[index].give(static_cast<free_block*>(slot))) [[unlikely]]
