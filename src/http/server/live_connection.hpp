@@ -56,7 +56,7 @@ class live_connection : public transport {
   void note_h2() noexcept { speaks_h2_ = true; }
 
  protected:
-  ~live_connection() = default;
+  virtual ~live_connection() = default;
   // The stream that bytes are read from. With TLS it is the stream below TLS.
   virtual stream& wire() noexcept = 0;
 

@@ -53,7 +53,7 @@ class connection : public live_connection, protected handling {
   void report() noexcept { report_failure(); }
 
  protected:
-  virtual ~connection();
+  ~connection() override;
   enum class next : std::uint8_t {
     read,   // more input is needed
     write,  // the output must be written first
