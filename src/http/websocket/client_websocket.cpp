@@ -7,8 +7,8 @@
 
 #include "http/client/connect.hpp"
 #include "http/client/exchange.hpp"
+#include "http/client/sending/reach.hpp"
 #include "http/client/streams/kept_socket.hpp"
-#include "http/client/streams/reach.hpp"
 #include "http/client/streams/stream_transport.hpp"
 #include "http/fields/field_line.hpp"
 #include "http/h1/send_order.hpp"

@@ -1,4 +1,4 @@
-#include "http/client/streams/reach.hpp"
+#include "http/client/sending/reach.hpp"
 
 #include <algorithm>
 #include <chrono>

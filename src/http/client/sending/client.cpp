@@ -5,7 +5,7 @@
 
 #include "http/client/connect.hpp"
 #include "http/client/exchange.hpp"
-#include "http/client/streams/reach.hpp"
+#include "http/client/sending/reach.hpp"
 #include "http/coding/decoder.hpp"
 #include "http/fields/field_line.hpp"
 #include "troupe/io/error.hpp"
