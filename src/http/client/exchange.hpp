@@ -13,11 +13,11 @@
 
 #include "base/accounts/account.hpp"
 #include "base/invariant.hpp"
-#include "http/client/client_wire.hpp"
 #include "http/client/kept_answer.hpp"
 #include "http/client/proxy_table.hpp"
 #include "http/client/streams/stream_connection.hpp"
 #include "http/client/streams/stream_pool.hpp"
+#include "http/client/wires/client_wire.hpp"
 #include "http/coding/decoded_body.hpp"
 #include "http/server/calls/one_at_a_time.hpp"
 #include "troupe/http/client.hpp"

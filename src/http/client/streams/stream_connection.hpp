@@ -26,9 +26,9 @@
 #include <string_view>
 #include <unordered_map>
 
-#include "http/client/client_wire.hpp"
 #include "http/client/kept_answer.hpp"
 #include "http/client/streams/stream_stages.hpp"
+#include "http/client/wires/client_wire.hpp"
 #include "http/h2/framing/client_session.hpp"
 #include "troupe/base/intrusive_list.hpp"
 #include "troupe/task/event.hpp"

@@ -22,8 +22,8 @@
 #include <utility>
 #include <vector>
 
-#include "http/client/connection_slots.hpp"
 #include "http/client/streams/stream_connection.hpp"
+#include "http/client/wires/connection_slots.hpp"
 #include "troupe/task/event.hpp"
 #include "troupe/task/task.hpp"
 

@@ -1,4 +1,4 @@
-#include "http/client/client_wire.hpp"
+#include "http/client/wires/client_wire.hpp"
 
 #include <poll.h>
 

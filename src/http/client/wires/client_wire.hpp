@@ -13,7 +13,7 @@
 #include <string_view>
 #include <vector>
 
-#include "http/client/connection_slots.hpp"
+#include "http/client/wires/connection_slots.hpp"
 #include "http/h2/framing/client_session.hpp"
 #include "troupe/http/client.hpp"
 #include "troupe/http/parser.hpp"

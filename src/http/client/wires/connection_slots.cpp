@@ -1,4 +1,4 @@
-#include "http/client/connection_slots.hpp"
+#include "http/client/wires/connection_slots.hpp"
 
 #include <algorithm>
 #include <mutex>
