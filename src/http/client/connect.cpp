@@ -26,14 +26,15 @@ std::string authorization_line(const proxy_server& proxy) {
                      fault::none, status);
 }
 
-task<tcp_stream> connect_plain(client_core& core, const url& peer, const tasks::limits& within) {
+task<tcp_stream> connect_plain(client_resources& core, const url& peer,
+                               const tasks::limits& within) {
   co_return co_await troupe::connect(peer.host(), peer.port(), core.options.resolver)
       .timeout(within.left())
       .stop(within.stop());
 }
 
 // So that the caller can tell the proxy's absence from the target's.
-task<tcp_stream> connect_proxy(client_core& core, const url& to, const proxy_server& by,
+task<tcp_stream> connect_proxy(client_resources& core, const url& to, const proxy_server& by,
                                const tasks::limits& within) {
   std::string why;
   try {
@@ -65,7 +66,7 @@ task<int> read_status(client_wire& wire, const url& to, const proxy_server& by,
 }
 
 // Returns the stream that leads to the target.
-task<tcp_stream> open_tunnel(client_core& core, const url& peer, const proxy_server& by,
+task<tcp_stream> open_tunnel(client_resources& core, const url& peer, const proxy_server& by,
                              const tasks::limits& within) {
   tcp_stream plain = co_await connect_proxy(core, peer, by, within);
   const wire_ptr wire = core.make_wire(std::move(plain));
@@ -92,14 +93,14 @@ task<tcp_stream> open_tunnel(client_core& core, const url& peer, const proxy_ser
   co_return wire->take_plain();
 }
 
-task<tcp_stream> open_stream(client_core& core, const url& to, const route& by,
+task<tcp_stream> open_stream(client_resources& core, const url& to, const route& by,
                              const tasks::limits& within) {
   if (by.by == nullptr) co_return co_await connect_plain(core, to, within);
   if (by.tunnel) co_return co_await open_tunnel(core, to, *by.by, within);
   co_return co_await connect_proxy(core, to, *by.by, within);
 }
 
-task<wire_ptr> connect_within(client_core& core, const url& peer, const route& by,
+task<wire_ptr> connect_within(client_resources& core, const url& peer, const route& by,
                               const tasks::limits& within) {
   tcp_stream plain = co_await open_stream(core, peer, by, within);
   wire_ptr wire;
@@ -119,7 +120,7 @@ task<wire_ptr> connect_within(client_core& core, const url& peer, const route& b
 
 }  // namespace
 
-route route_to(const client_core& core, const url& peer, bool opaque) {
+route route_to(const client_resources& core, const url& peer, bool opaque) {
   route result;
   result.by = core.proxies.of(peer);
   result.tunnel = result.by != nullptr && (peer.secure() || opaque);
@@ -131,7 +132,7 @@ route route_to(const client_core& core, const url& peer, bool opaque) {
   return result;
 }
 
-task<wire_ptr> connect(client_core& core, const url& peer, const route& by,
+task<wire_ptr> connect(client_resources& core, const url& peer, const route& by,
                        const tasks::limits& within) {
   const tasks::limits soon = within.within(core.options.connect_time);
   try {

@@ -20,11 +20,11 @@ struct route {
 };
 // `opaque`: the bytes on the connection are no HTTP, so that a proxy must not read them, and no
 // other request uses the connection.
-route route_to(const client_core& core, const url& peer, bool opaque);
+route route_to(const client_resources& core, const url& peer, bool opaque);
 
 // Returns a new connection. Throws resolve_error, io_error, tls_error, client_error, timed_out,
 // cancelled.
-task<wire_ptr> connect(client_core& core, const url& peer, const route& by,
+task<wire_ptr> connect(client_resources& core, const url& peer, const route& by,
                        const tasks::limits& within);
 
 // "GET /path HTTP/1.1" and the field Host, in the form of the route; and the proxy's authorization.

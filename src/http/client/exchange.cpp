@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "base/text/release.hpp"
+#include "http/fields/field_line.hpp"
 #include "http/server/calls/call_end.hpp"
 #include "troupe/parallel/submitted.hpp"
 #include "troupe/runtime/here.hpp"
@@ -184,6 +185,34 @@ task<bool> exchange::run_upload(task<> function, task<> server_end) {
   call_end ends;
   task<bool> running = ends.run(std::move(function), end_with(std::move(server_end), ends));
   co_return co_await std::move(running);
+}
+
+bool names_field(std::string_view lines, std::string_view name) noexcept {
+  while (!lines.empty()) {
+    if (same_word(lines.substr(0, lines.find(':')), name)) return true;
+    lines.remove_prefix(lines.find('\n') + 1);
+  }
+  return false;
+}
+
+bool has_length_line(client_request& asked) noexcept {
+  const std::string& method = asked.method();
+  return client_access::has_body(asked) || method == "POST" || method == "PUT" || method == "PATCH";
+}
+
+std::string cookie_line(const client_resources& core, client_request& asked, const url& to,
+                        request_site site) {
+  if (!core.options.cookies || names_field(client_access::fields(asked), "Cookie")) return "";
+  const std::string field = core.options.cookies->field_for(to, site, asked.method());
+  std::string line;
+  if (!field.empty()) append_field(line, "Cookie", field, "cookie_jar");
+  return line;
+}
+
+void keep_cookies(const client_resources& core, const exchange& answer) {
+  if (!core.options.cookies) return;
+  for (const field field : answer.fields())
+    if (same_word(field.name, "Set-Cookie")) core.options.cookies->store(answer.at(), field.value);
 }
 
 }  // namespace troupe::http

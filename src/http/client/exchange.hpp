@@ -11,16 +11,11 @@
 #include <string_view>
 #include <vector>
 
-#include "base/accounts/account.hpp"
 #include "base/invariant.hpp"
+#include "http/client/client_resources.hpp"
 #include "http/client/kept_answer.hpp"
-#include "http/client/proxy_table.hpp"
-#include "http/client/streams/stream_connection.hpp"
-#include "http/client/streams/stream_pool.hpp"
-#include "http/client/wires/client_wire.hpp"
 #include "http/coding/decoded_body.hpp"
 #include "http/server/calls/one_at_a_time.hpp"
-#include "troupe/http/client.hpp"
 #include "troupe/http/client_message.hpp"
 #include "troupe/http/transport.hpp"
 #include "troupe/http/url.hpp"
@@ -28,35 +23,6 @@
 namespace troupe::http {
 
 struct route;
-
-class client_core : public std::enable_shared_from_this<client_core> {
- public:
-  explicit client_core(client_options chosen);
-  // Makes the context when it is first needed, on a thread that may block: the system's store of
-  // certificates is large. `for_streams`: for connections that may speak HTTP/2.
-  task<tls_context> trust(bool for_streams, tasks::limits within);
-  wire_ptr make_wire(tcp_stream plain) const {
-    return std::make_unique<client_wire>(std::move(plain), limits);
-  }
-  wire_ptr make_wire(tls_stream secure) const {
-    return std::make_unique<client_wire>(std::move(secure), limits);
-  }
-
-  const client_options options;
-  base::ledger kept;  // before the members that hold accounts
-  kept_holders holders;
-  const parser_limits limits;
-  const proxy_table proxies;
-  connection_slots slots;
-  wire_pool pool;
-  stream_pool streams;
-
- private:
-  std::optional<tls_context> known_trust(bool for_streams);
-
-  std::mutex mutex_;
-  std::optional<tls_context> trust_, streams_trust_;
-};
 
 // The stage of an answer.
 // Invariants
@@ -91,7 +57,7 @@ class answer_progress {
 
 class exchange {
  public:
-  exchange(std::shared_ptr<client_core> by, url at, tasks::limits within)
+  exchange(std::shared_ptr<client_resources> by, url at, tasks::limits within)
       : core_(std::move(by)),
         at_(std::move(at)),
         where_(at_.to_string()),
@@ -152,7 +118,7 @@ class exchange {
   [[noreturn]] void throw_slow() const;
   [[noreturn]] void throw_too_much_kept() const;
 
-  const std::shared_ptr<client_core> core_;
+  const std::shared_ptr<client_resources> core_;
   const url at_;
   const std::string where_;
   const tasks::limits life_;
@@ -189,10 +155,10 @@ bool names_field(std::string_view lines, std::string_view name) noexcept;
 // PATCH) expects a body.
 bool has_length_line(client_request& asked) noexcept;
 // The line of the field Cookie, if there are cookies for the request.
-std::string cookie_line(const client_core& core, client_request& asked, const url& to,
+std::string cookie_line(const client_resources& core, client_request& asked, const url& to,
                         request_site site);
 // Stores the cookies of an answer, if the client keeps any.
-void keep_cookies(const client_core& core, const exchange& answer);
+void keep_cookies(const client_resources& core, const exchange& answer);
 
 // Removes the fields with these names.
 void strip(std::string& fields, std::initializer_list<std::string_view> names);

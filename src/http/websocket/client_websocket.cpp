@@ -7,6 +7,7 @@
 
 #include "http/client/connect.hpp"
 #include "http/client/exchange.hpp"
+#include "http/client/sending/client_core.hpp"
 #include "http/client/sending/reach.hpp"
 #include "http/client/streams/kept_socket.hpp"
 #include "http/client/streams/stream_transport.hpp"

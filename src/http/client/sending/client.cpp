@@ -5,6 +5,7 @@
 
 #include "http/client/connect.hpp"
 #include "http/client/exchange.hpp"
+#include "http/client/sending/client_core.hpp"
 #include "http/client/sending/reach.hpp"
 #include "http/coding/decoder.hpp"
 #include "http/fields/field_line.hpp"
@@ -20,55 +21,6 @@ namespace {
 
 // a body up to this size is read, so that the connection can be used again
 constexpr std::size_t redirect_body_bytes = 64 * 1024;
-constexpr std::size_t head_bytes_max = std::size_t{1} << 30;
-
-client_options checked(client_options options) {
-  if (options.redirects < 0)
-    throw option_error("troupe: http::client_options::redirects must not be negative");
-  if (options.head_bytes < 128 || options.head_bytes > head_bytes_max) {
-    throw option_error("troupe: http::client_options::head_bytes must be from 128 bytes to 1 GiB");
-  }
-  for (const char one : options.user_agent) {
-    if (static_cast<unsigned char>(one) < ' ' || one == 0x7f)
-      throw option_error("troupe: http::client_options::user_agent has a control byte");
-  }
-  if (options.connections_per_origin == 0 ||
-      options.connections_per_origin > semaphore::max_permits)
-    throw option_error("troupe: http::client_options::connections_per_origin must be at least 1");
-  if (options.http2.streams == 0 || options.http2.stream_window < 1024 ||
-      options.http2.stream_window > 0x7fffffff)
-    throw option_error(
-        "troupe: http::client_options::http2: streams must be at least 1, and stream_window from "
-        "1 KiB to 2^31-1");
-  if (options.http2_prior_knowledge && !h2::server_session::is_available())
-    throw option_error(
-        "troupe: http::client_options::http2_prior_knowledge: this library was built without "
-        "nghttp2, and speaks HTTP/1.1 only: install libnghttp2-dev and build it again");
-  constexpr std::size_t buffer_least = 1024 * 1024;
-  if (options.buffer_bytes < buffer_least ||
-      (options.buffer_bytes_per_origin != 0 && options.buffer_bytes_per_origin < buffer_least))
-    throw option_error(
-        "troupe: http::client_options::buffer_bytes and buffer_bytes_per_origin must be at least "
-        "1 MiB");
-  options.tls.alpn = {"http/1.1"};
-  return options;
-}
-
-base::ledger::limits kept_limits_of(const client_options& options) {
-  constexpr std::size_t share = 8;
-  base::ledger::limits most;
-  most.bytes = options.buffer_bytes;
-  most.peer_bytes = options.buffer_bytes_per_origin != 0 ? options.buffer_bytes_per_origin
-                                                         : options.buffer_bytes / share;
-  return most;
-}
-
-parser_limits limits_of(const client_options& options) {
-  parser_limits limits;
-  limits.head_bytes = options.head_bytes;
-  limits.fields = options.fields;
-  return limits;
-}
 
 bool may_be_repeated(std::string_view method) noexcept {
   for (const std::string_view one : {"GET", "HEAD", "PUT", "DELETE", "OPTIONS", "TRACE"}) {
@@ -236,65 +188,6 @@ task<client_response> perform(std::shared_ptr<client_core> core, client_request 
 }
 
 }  // namespace
-
-bool names_field(std::string_view lines, std::string_view name) noexcept {
-  while (!lines.empty()) {
-    if (same_word(lines.substr(0, lines.find(':')), name)) return true;
-    lines.remove_prefix(lines.find('\n') + 1);
-  }
-  return false;
-}
-
-bool has_length_line(client_request& asked) noexcept {
-  const std::string& method = asked.method();
-  return client_access::has_body(asked) || method == "POST" || method == "PUT" || method == "PATCH";
-}
-
-std::string cookie_line(const client_core& core, client_request& asked, const url& to,
-                        request_site site) {
-  if (!core.options.cookies || names_field(client_access::fields(asked), "Cookie")) return "";
-  const std::string field = core.options.cookies->field_for(to, site, asked.method());
-  std::string line;
-  if (!field.empty()) append_field(line, "Cookie", field, "cookie_jar");
-  return line;
-}
-
-void keep_cookies(const client_core& core, const exchange& answer) {
-  if (!core.options.cookies) return;
-  for (const field field : answer.fields())
-    if (same_word(field.name, "Set-Cookie")) core.options.cookies->store(answer.at(), field.value);
-}
-
-client_core::client_core(client_options chosen)
-    : options(checked(std::move(chosen))),
-      kept(kept_limits_of(options)),
-      limits(limits_of(options)),
-      proxies(options.proxies),
-      slots(options),
-      pool(options),
-      streams(*this) {}
-
-std::optional<tls_context> client_core::known_trust(bool for_streams) {
-  std::lock_guard lock(mutex_);
-  return for_streams ? streams_trust_ : trust_;
-}
-
-task<tls_context> client_core::trust(bool for_streams, tasks::limits within) {
-  std::optional<tls_context> known = known_trust(for_streams);
-  if (known) co_return std::move(*known);
-  auto make = [self = shared_from_this(), for_streams] {
-    tls_options chosen = self->options.tls;
-    if (for_streams) chosen.alpn.insert(chosen.alpn.begin(), "h2");
-    return tls_context::client(chosen);
-  };
-  auto making = blocking(std::move(make));
-  tls_context made = co_await std::move(making).timeout(within.left()).stop(within.stop());
-  std::lock_guard lock(mutex_);
-  // otherwise another task was first: its context stays, with its TLS sessions
-  std::optional<tls_context>& context = for_streams ? streams_trust_ : trust_;
-  if (!context) context = std::move(made);
-  co_return *context;
-}
 
 client::client(client_options options) : core_(std::make_shared<client_core>(std::move(options))) {}
 std::size_t client::idle() const { return core_->pool.size(); }

@@ -41,7 +41,7 @@ task<wire_ptr> reach_wire(client_core& core, const url& at, const route& by,
 task<std::shared_ptr<stream_exchange>> share(std::shared_ptr<client_core> core, const url& at,
                                              const tasks::limits& life, wire_ptr wire, bool is_kept,
                                              stream_turn& turn) {
-  const auto connection = std::make_shared<stream_connection>(*core, std::move(wire));
+  const auto connection = core->streams.make(std::move(wire));
   if (is_kept) {
     const bool is_good = co_await connection->catch_up(life);
     if (!is_good) co_return nullptr;

@@ -9,6 +9,7 @@
 
 #include "http/client/connect.hpp"
 #include "http/client/exchange.hpp"
+#include "http/client/sending/client_core.hpp"
 #include "http/client/streams/stream_exchange.hpp"
 #include "http/client/wire_exchange.hpp"
 

@@ -21,7 +21,7 @@
 #include <string>
 #include <utility>
 
-#include "http/client/exchange.hpp"
+#include "http/client/client_resources.hpp"
 #include "http/client/kept_answer.hpp"
 #include "troupe/http/client_error.hpp"
 #include "troupe/http/transport.hpp"
@@ -31,7 +31,7 @@ namespace troupe::http {
 class kept_socket final : private kept_holder {
  public:
   // `on_end`: ends the connection below, or wakes its reader, when the bytes were freed.
-  kept_socket(std::shared_ptr<client_core> core, std::string origin, std::string where,
+  kept_socket(std::shared_ptr<client_resources> core, std::string origin, std::string where,
               transport::free_function on_end, void* below) noexcept
       : core_(std::move(core)),
         origin_(std::move(origin)),
@@ -105,7 +105,7 @@ class kept_socket final : private kept_holder {
     on_end_(below_);
   }
 
-  const std::shared_ptr<client_core> core_;
+  const std::shared_ptr<client_resources> core_;
   const std::string origin_, where_;
   const transport::free_function on_end_;
   void* const below_;

@@ -5,7 +5,6 @@
 
 #include "base/invariant.hpp"
 #include "base/text/release.hpp"
-#include "http/client/exchange.hpp"
 #include "troupe/base/error.hpp"
 #include "troupe/io/error.hpp"
 #include "troupe/runtime/here.hpp"
@@ -48,8 +47,12 @@ const char* text_of(h2::excess one) noexcept {
 
 }  // namespace
 
-stream_connection::stream_connection(client_core& core, wire_ptr wire)
-    : core_(core), origin_(wire->origin), wire_(std::move(wire)), session_(*wire_->streams) {
+stream_connection::stream_connection(client_resources& core, stream_owner& owner, wire_ptr wire)
+    : core_(core),
+      owner_(owner),
+      origin_(wire->origin),
+      wire_(std::move(wire)),
+      session_(*wire_->streams) {
   session_.tell(*this);
   core_.holders.add(*this);
 }
@@ -331,12 +334,13 @@ task<bool> stream_connection::catch_up(tasks::limits within) {
   co_return session_.takes_requests();
 }
 
-void stream_connection::start(std::shared_ptr<client_core> core) {
+void stream_connection::start(std::shared_ptr<client_resources> client) {
   TROUPE_INVARIANT(wire_ != nullptr, "S2");
-  static_cast<void>(spawn(drive(std::move(core))));
+  static_cast<void>(spawn(drive(std::move(client))));
 }
 
-task<> stream_connection::drive(std::shared_ptr<client_core> core) {
+task<> stream_connection::drive(std::shared_ptr<client_resources> client) {
+  const std::shared_ptr<client_resources> alive = std::move(client);
   const std::shared_ptr<stream_connection> self = shared_from_this();
   for (;;) {
     {
@@ -356,7 +360,7 @@ task<> stream_connection::drive(std::shared_ptr<client_core> core) {
     }
     if (!why.empty()) lose(std::move(why));
     fail_all();
-    if (core->streams.retire(*this)) co_return;
+    if (owner_.retire(*this)) co_return;
   }
 }
 
@@ -398,7 +402,7 @@ bool stream_connection::take_input() {
     has_place = std::exchange(freed_, false);
     if (!goes_on || places_ == 0 || session_.has_to_send()) to_send_.set();
   }
-  if (has_place) core_.streams.freed(origin_);
+  if (has_place) tell_freed();
   core_.holders.free_ended();
   return goes_on;
 }
@@ -417,7 +421,7 @@ task<> stream_connection::write_all() {
         is_done = unread_ || places_ == 0 || is_over();
       }
     }
-    if (has_place) core_.streams.freed(origin_);
+    if (has_place) tell_freed();
     if (is_done) break;
     std::string why;
     stream_failure how = stream_failure::lost;

@@ -26,6 +26,7 @@
 #include <string_view>
 #include <unordered_map>
 
+#include "http/client/client_resources.hpp"
 #include "http/client/kept_answer.hpp"
 #include "http/client/streams/stream_stages.hpp"
 #include "http/client/wires/client_wire.hpp"
@@ -37,7 +38,7 @@
 
 namespace troupe::http {
 
-class client_core;
+class stream_connection;
 
 enum class stream_failure : std::uint8_t {
   none,
@@ -79,23 +80,38 @@ struct asked_stream {
 };
 using stream_ptr = std::shared_ptr<asked_stream>;
 
+// The owner of the connections, as they use it. Threads: any.
+class stream_owner {
+ public:
+  // A place of a connection to that origin has become free.
+  virtual void freed(const std::string& origin) = 0;
+  // The driver has ended. Parks the connection if that is possible. Returns false if it is to go
+  // on.
+  virtual bool retire(stream_connection& connection) = 0;
+
+ protected:
+  ~stream_owner() = default;
+};
+
 class stream_connection final : public std::enable_shared_from_this<stream_connection>,
                                 private h2::client_session_events,
                                 private kept_holder {
  public:
   // A place is reserved for the caller.
-  stream_connection(client_core& core, wire_ptr wire);
+  stream_connection(client_resources& core, stream_owner& owner, wire_ptr wire);
   ~stream_connection();
 
   // Takes the bytes that arrived while the connection was parked. Returns false if it is of no use
   // any more. Call it before start().
   task<bool> catch_up(tasks::limits within);
-  // Begins the driver. Call it in a task.
-  void start(std::shared_ptr<client_core> core);
+  // Begins the driver, which keeps `core` and the owner alive by `client`. Call it in a task.
+  void start(std::shared_ptr<client_resources> client);
 
   // Reserves a place for a request. Returns false if there is none.
   bool reserve();
   void give_back_place();
+  // Tells the owner that a place has become free. Call it without the mutex.
+  void tell_freed() { owner_.freed(origin_); }
   // How many streams the server allows, if it has said so.
   std::optional<std::size_t> streams_max();
   // False while it may still say so.
@@ -146,7 +162,7 @@ class stream_connection final : public std::enable_shared_from_this<stream_conne
   void on_closed(std::int32_t stream, h2::stream_end how, std::uint32_t why) override;
   std::size_t more_of(std::int32_t stream, std::span<char> room, bool& ends) override;
 
-  task<> drive(std::shared_ptr<client_core> core);
+  task<> drive(std::shared_ptr<client_resources> client);
   task<> read_all();
   task<> write_all();
   bool take_input();
@@ -162,7 +178,8 @@ class stream_connection final : public std::enable_shared_from_this<stream_conne
 
   static constexpr std::size_t write_bytes = 64 * 1024;
 
-  client_core& core_;  // the driver and each exchange keep it alive
+  client_resources& core_;  // the driver and each exchange keep it alive, and the owner
+  stream_owner& owner_;
   const std::string origin_;
   wire_ptr wire_;
   h2::client_session& session_;  // of the wire

@@ -22,7 +22,7 @@ stream_exchange::~stream_exchange() {
     on_->drop(*stream_);
   } else {
     on_->give_back_place();
-    core_->streams.freed(on_->origin());
+    on_->tell_freed();
   }
 }
 

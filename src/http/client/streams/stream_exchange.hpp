@@ -15,7 +15,7 @@ namespace troupe::http {
 class stream_exchange final : public exchange {
  public:
   // `on` has a place for it.
-  stream_exchange(std::shared_ptr<client_core> by, url at, tasks::limits within,
+  stream_exchange(std::shared_ptr<client_resources> by, url at, tasks::limits within,
                   std::shared_ptr<stream_connection> on)
       : exchange(std::move(by), std::move(at), std::move(within)), on_(std::move(on)) {}
   ~stream_exchange() override;

@@ -3,7 +3,6 @@
 #include <algorithm>
 
 #include "base/invariant.hpp"
-#include "http/client/exchange.hpp"
 #include "troupe/task/call_context.hpp"
 
 namespace troupe::http {

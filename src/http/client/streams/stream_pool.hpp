@@ -22,6 +22,7 @@
 #include <utility>
 #include <vector>
 
+#include "http/client/client_resources.hpp"
 #include "http/client/streams/stream_connection.hpp"
 #include "http/client/wires/connection_slots.hpp"
 #include "troupe/task/event.hpp"
@@ -77,20 +78,19 @@ class stream_turn {
   bool connects_ = false;  // has the right to connect (P1)
 };
 
-class stream_pool {
+class stream_pool final : private stream_owner {
  public:
-  explicit stream_pool(client_core& core) noexcept : core_(core) {}
+  explicit stream_pool(client_resources& core) noexcept : core_(core) {}
 
   // Waits for the turn, in the order of the callers. Throws origin_full, timed_out, cancelled, and
   // why the caller before could not connect.
   task<stream_turn> take(std::string origin, tasks::limits within);
 
-  // ---- for connections ----
-  // A place has become free.
-  void freed(const std::string& origin);
-  // The driver has ended. Parks the connection if that is possible. Returns false if it is to go
-  // on.
-  bool retire(stream_connection& connection);
+  // A connection of the wire, in this pool once a caller's turn says so.
+  std::shared_ptr<stream_connection> make(wire_ptr wire) {
+    stream_owner& owner = *this;
+    return std::make_shared<stream_connection>(core_, owner, std::move(wire));
+  }
 
  private:
   friend class stream_turn;
@@ -111,6 +111,8 @@ class stream_pool {
   class withdrawal;
   using events = std::vector<event>;
 
+  void freed(const std::string& origin) override;
+  bool retire(stream_connection& connection) override;
   origin_state& state_of(const std::string& origin);
   bool give(origin_state& state, const std::string& origin, stream_turn& turn);
   void serve(origin_state& state, const std::string& origin, events& ready);
@@ -118,7 +120,7 @@ class stream_pool {
   void end_connecting(stream_turn& turn, std::shared_ptr<stream_connection> connection,
                       bool is_plain, const std::exception_ptr& failure);
 
-  client_core& core_;
+  client_resources& core_;
   std::mutex mutex_;
   std::map<std::string, origin_state> all_;
   std::size_t prune_at_ = 64;

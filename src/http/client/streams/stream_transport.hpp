@@ -22,8 +22,8 @@ namespace troupe::http {
 class stream_transport final : public transport {
  public:
   // `over` was answered: the server has opened the WebSocket.
-  stream_transport(std::shared_ptr<stream_exchange> over, const std::shared_ptr<client_core>& core,
-                   const url& at)
+  stream_transport(std::shared_ptr<stream_exchange> over,
+                   const std::shared_ptr<client_resources>& core, const url& at)
       : over_(std::move(over)),
         write_time_(core->options.write_time),
         pace_{core->options.body_rate, core->options.body_grace},

@@ -1,0 +1,20 @@
+// client_core: all that a client has: what its requests share, and its connections of HTTP/2.
+#pragma once
+
+#include <utility>
+
+#include "http/client/client_resources.hpp"
+#include "http/client/streams/stream_pool.hpp"
+#include "troupe/http/client.hpp"
+
+namespace troupe::http {
+
+class client_core final : public client_resources {
+ public:
+  explicit client_core(client_options chosen)
+      : client_resources(std::move(chosen)), streams(*this) {}
+
+  stream_pool streams;
+};
+
+}  // namespace troupe::http
