@@ -27,9 +27,12 @@ class kept_holder {
 
  private:
   friend class kept_holders;
+  friend class kept_answer;
   // Frees the kept bytes that were asked to end. Caller: any thread, without the mutex of an answer
   // or connection.
   virtual void free_ended() noexcept = 0;
+  // An answer of it is to end. Caller: any thread, with the ledger's mutex.
+  virtual void note_end() noexcept = 0;
   base::list_link<kept_holder> link_;
 };
 
@@ -67,10 +70,8 @@ class kept_holders {
 // Thread: one at a time; end_account() on any thread.
 class kept_answer final : public base::account {
  public:
-  // `told`: called, if not null, when the answer is to end. The ledger's mutex is held then.
-  using wake_function = void (*)(void* context) noexcept;
-  explicit kept_answer(wake_function told = nullptr, void* context = nullptr) noexcept
-      : told_(told), context_(context) {}
+  // `holder`: if not null, note_end() of it is called when the answer is to end.
+  explicit kept_answer(kept_holder* holder = nullptr) noexcept : holder_(holder) {}
   ~kept_answer() override { end(); }
 
   // This much is kept now. An answer that never keeps more than `uncounted_bytes` takes no lock.
@@ -105,13 +106,12 @@ class kept_answer final : public base::account {
 
   void end_account() noexcept override {
     is_ended_.store(true, std::memory_order_release);  // order: release  as above
-    if (told_ != nullptr) told_(context_);
+    if (holder_ != nullptr) holder_->note_end();
   }
 
   base::ledger* ledger_ = nullptr;
   peer* peer_ = nullptr;
-  const wake_function told_;
-  void* const context_;
+  kept_holder* const holder_;
   std::atomic<bool> is_ended_{false};
 };
 

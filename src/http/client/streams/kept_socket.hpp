@@ -89,9 +89,7 @@ class kept_socket final : private kept_holder {
   // Of the bytes.
   enum class use : std::uint8_t { by_task, at_rest, freed };
 
-  static void note_end(void* self) noexcept {
-    static_cast<kept_socket*>(self)->core_->holders.note_end();
-  }
+  void note_end() noexcept override { core_->holders.note_end(); }
   void free_ended() noexcept override {
     const std::lock_guard lock(mutex_);
     free_if_ended();
@@ -116,7 +114,7 @@ class kept_socket final : private kept_holder {
   use use_ = use::by_task;
   bool is_over_ = false;
   bool is_listed_ = false;  // the task's
-  kept_answer kept_{&note_end, this};
+  kept_answer kept_{this};
 };
 
 }  // namespace troupe::http

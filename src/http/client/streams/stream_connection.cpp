@@ -254,11 +254,10 @@ void stream_connection::count(asked_stream& exchange) {
 
 // Called with the ledger's mutex, and maybe with that of a connection: the task that keeps more
 // frees the bytes behind that (kept_holders::free_ended).
-void stream_connection::end_a_stream(void* self) noexcept {
-  auto& connection = *static_cast<stream_connection*>(self);
+void stream_connection::note_end() noexcept {
   // order: release  before the client's own flag; pairs with free_ended
-  connection.ends_streams_.store(true, std::memory_order_release);
-  connection.core_.holders.note_end();
+  ends_streams_.store(true, std::memory_order_release);
+  core_.holders.note_end();
 }
 
 // Under the mutex. An answer that has arrived whole also ends.
@@ -284,7 +283,7 @@ void stream_connection::end_kept(asked_stream& exchange) noexcept {
 }
 
 void stream_connection::free_ended() noexcept {
-  // order: acquire  pairs with end_a_stream
+  // order: acquire  pairs with note_end
   if (!ends_streams_.exchange(false, std::memory_order_acquire)) return;
   const std::lock_guard lock(mutex_);
   for (asked_stream& exchange : living_) end_if_asked(exchange);

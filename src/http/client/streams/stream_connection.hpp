@@ -54,7 +54,7 @@ enum class stream_failure : std::uint8_t {
 
 // One request and its answer on a connection. Its members are used under the connection's mutex.
 struct asked_stream {
-  asked_stream(kept_answer::wake_function told, void* context) noexcept : kept(told, context) {}
+  explicit asked_stream(kept_holder& holder) noexcept : kept(&holder) {}
 
   std::int32_t number = 0;
 
@@ -145,7 +145,10 @@ class stream_connection final : public std::enable_shared_from_this<stream_conne
   void doubt(std::chrono::nanoseconds asked_at);
 
   // An empty stream, whose answer this connection ends if too much is kept.
-  stream_ptr new_stream() { return std::make_shared<asked_stream>(&end_a_stream, this); }
+  stream_ptr new_stream() {
+    kept_holder& holder = *this;
+    return std::make_shared<asked_stream>(holder);
+  }
 
   std::mutex& mutex() noexcept { return mutex_; }
   const std::string& origin() const noexcept { return origin_; }
@@ -170,7 +173,7 @@ class stream_connection final : public std::enable_shared_from_this<stream_conne
   void fail_all();
   void refuse_waiting();
   void count(asked_stream& exchange);
-  static void end_a_stream(void* self) noexcept;
+  void note_end() noexcept override;
   void free_ended() noexcept override;
   void fail(asked_stream& exchange, stream_failure how, std::string why);
   bool is_over() const noexcept;
