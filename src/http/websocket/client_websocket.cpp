@@ -22,13 +22,13 @@
 namespace troupe::http {
 namespace {
 
-class client_transport final : public transport {
+class client_transport final : public kept_transport {
  public:
   client_transport(wire_ptr wire, const std::shared_ptr<client_core>& core, const url& at)
       : wire_(std::move(wire)),
         write_time_(core->options.write_time),
         pace_{core->options.body_rate, core->options.body_grace},
-        kept_(core, at.origin(), at.to_string(), &end_reading, this) {}
+        kept_(core, at.origin(), at.to_string(), *this) {}
 
   slowest_pace message_pace() const noexcept override { return pace_; }
   void retains(std::size_t bytes) noexcept override { kept_.count(bytes); }
@@ -71,10 +71,7 @@ class client_transport final : public transport {
   }
 
  private:
-  // Of a WebSocket whose bytes were freed.
-  static void end_reading(void* self) noexcept {
-    static_cast<client_transport*>(self)->reading_.request_stop();
-  }
+  void end_freed() noexcept override { reading_.request_stop(); }
 
   const wire_ptr wire_;
   const std::chrono::nanoseconds write_time_;

@@ -28,15 +28,23 @@
 
 namespace troupe::http {
 
+// The transport of such a WebSocket.
+class kept_transport : public transport {
+ public:
+  // The kept bytes were freed: ends the connection below, or wakes its reader. Thread: any.
+  virtual void end_freed() noexcept = 0;
+
+ protected:
+  ~kept_transport() = default;
+};
+
 class kept_socket final : private kept_holder {
  public:
-  // `on_end`: ends the connection below, or wakes its reader, when the bytes were freed.
   kept_socket(std::shared_ptr<client_resources> core, std::string origin, std::string where,
-              transport::free_function on_end, void* below) noexcept
+              kept_transport& below) noexcept
       : core_(std::move(core)),
         origin_(std::move(origin)),
         where_(std::move(where)),
-        on_end_(on_end),
         below_(below) {}
   ~kept_socket() override {
     if (is_listed_) core_->holders.remove(*this);
@@ -100,13 +108,12 @@ class kept_socket final : private kept_holder {
     use_ = use::freed;
     if (free_ != nullptr) free_(keeper_);
     kept_.end();
-    on_end_(below_);
+    below_.end_freed();
   }
 
   const std::shared_ptr<client_resources> core_;
   const std::string origin_, where_;
-  const transport::free_function on_end_;
-  void* const below_;
+  kept_transport& below_;
 
   std::mutex mutex_;
   transport::free_function free_ = nullptr;

@@ -62,13 +62,11 @@ task<std::size_t> stream_transport::receive(std::span<char> room,
   }
 }
 
-// Of a WebSocket whose bytes were freed.
-void stream_transport::end_stream(void* self) noexcept {
-  auto& ended = *static_cast<stream_transport*>(self);
-  const std::lock_guard lock(ended.over_->on().mutex());
-  base::release(ended.piece_);
-  ended.at_ = 0;
-  ended.over_->on().end_kept(ended.over_->stream());
+void stream_transport::end_freed() noexcept {
+  const std::lock_guard lock(over_->on().mutex());
+  base::release(piece_);
+  at_ = 0;
+  over_->on().end_kept(over_->stream());
 }
 
 // Completes when the session has taken all bytes, which it does when the server has given a window

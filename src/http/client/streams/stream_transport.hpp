@@ -19,7 +19,7 @@
 
 namespace troupe::http {
 
-class stream_transport final : public transport {
+class stream_transport final : public kept_transport {
  public:
   // `over` was answered: the server has opened the WebSocket.
   stream_transport(std::shared_ptr<stream_exchange> over,
@@ -27,7 +27,7 @@ class stream_transport final : public transport {
       : over_(std::move(over)),
         write_time_(core->options.write_time),
         pace_{core->options.body_rate, core->options.body_grace},
-        kept_(core, at.origin(), at.to_string(), &end_stream, this) {}
+        kept_(core, at.origin(), at.to_string(), *this) {}
 
   task<std::size_t> receive(std::span<char> room, std::chrono::nanoseconds at_most) override;
   task<> send(std::string_view bytes) override { co_await send_owned(std::string(bytes)); }
@@ -47,7 +47,7 @@ class stream_transport final : public transport {
  private:
   void check(const char* operation, int number) const;
   bool take_some();
-  static void end_stream(void* self) noexcept;
+  void end_freed() noexcept override;
 
   const std::shared_ptr<stream_exchange> over_;
   const std::chrono::nanoseconds write_time_;
