@@ -16,6 +16,8 @@
 
 namespace troupe::http {
 
+class websocket;
+
 // The slowest rate at which a peer may send a body or message that it has begun: `rate` bytes per
 // second on average, while the receiver waits for them; `grace` is the total time by which the peer
 // may be behind, and `early` the most time that bytes buy which come earlier than they have to.
@@ -81,8 +83,8 @@ struct transport {
   // The layer above is asked to free its bytes by `free`, on any thread, but only while they are at
   // rest: after lay_down() and before take_up(), which returns whether they were at rest. It must
   // withdraw `free` by a null pointer before it is destroyed.
-  using free_function = void (*)(void* keeper) noexcept;
-  virtual void frees_by(free_function free, void* keeper) noexcept {
+  using free_function = void (*)(websocket& keeper) noexcept;
+  virtual void frees_by(free_function free, websocket* keeper) noexcept {
     static_cast<void>(free), static_cast<void>(keeper);
   }
   virtual void lay_down() noexcept {}

@@ -217,7 +217,7 @@ class websocket {
   task<> take_rest();
   bool has_message() const noexcept;
   std::size_t kept_bytes() const noexcept;
-  static void free_kept(void* self) noexcept;
+  static void free_kept(websocket& ended) noexcept;
   void check_kept();
   std::chrono::nanoseconds patience() noexcept;
   void begin_next() noexcept;

@@ -361,8 +361,7 @@ std::size_t websocket::kept_bytes() const noexcept {
 }
 
 // The bytes are at rest, or the task that uses them frees them.
-void websocket::free_kept(void* self) noexcept {
-  auto& ended = *static_cast<websocket*>(self);
+void websocket::free_kept(websocket& ended) noexcept {
   base::release(ended.input_);
   base::release(ended.message_);
   base::release(ended.control_);

@@ -50,7 +50,7 @@ class kept_socket final : private kept_holder {
     if (is_listed_) core_->holders.remove(*this);
   }
 
-  void frees_by(transport::free_function free, void* keeper) noexcept {
+  void frees_by(transport::free_function free, websocket* keeper) noexcept {
     const std::lock_guard lock(mutex_);
     free_ = free;
     keeper_ = keeper;
@@ -106,7 +106,7 @@ class kept_socket final : private kept_holder {
   void free_if_ended() noexcept {
     if (use_ != use::at_rest || !is_ended()) return;
     use_ = use::freed;
-    if (free_ != nullptr) free_(keeper_);
+    if (free_ != nullptr) free_(*keeper_);
     kept_.end();
     below_.end_freed();
   }
@@ -117,7 +117,7 @@ class kept_socket final : private kept_holder {
 
   std::mutex mutex_;
   transport::free_function free_ = nullptr;
-  void* keeper_ = nullptr;
+  websocket* keeper_ = nullptr;
   use use_ = use::by_task;
   bool is_over_ = false;
   bool is_listed_ = false;  // the task's

@@ -36,7 +36,7 @@ class stream_transport final : public kept_transport {
   task<> end_with_peer() override;
   slowest_pace message_pace() const noexcept override { return pace_; }
   void retains(std::size_t bytes) noexcept override { kept_.count(bytes + piece_.capacity()); }
-  void frees_by(free_function free, void* keeper) noexcept override {
+  void frees_by(free_function free, websocket* keeper) noexcept override {
     kept_.frees_by(free, keeper);
   }
   void lay_down() noexcept override { kept_.lay_down(); }
