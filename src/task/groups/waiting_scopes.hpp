@@ -3,15 +3,17 @@
 // A child that a scope gets starts soon, but never inside the spawn: otherwise children that add
 // children would need a stack of any size. Each thread keeps a list of the scopes that have
 // children to start, and the outermost call of group::resume_branch or group::start of that thread
-// starts them.
+// starts them. The functions that touch a scope are in scope_group.cpp.
 // Thread: each has its own list, which is empty between two turns.
 #pragma once
 
 #include <utility>
 
-#include "troupe/task/groups/scope_group.hpp"
+#include "troupe/task/when.hpp"
 
 namespace troupe::tasks {
+
+class scope_group;
 
 // Exists in the call that may have to start children of waiting scopes.
 class waiting_scopes {
