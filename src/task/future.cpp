@@ -4,9 +4,6 @@
 #include "task/one_shot.hpp"
 #include "task/running/actor_functions.hpp"
 #include "task/running/runtime_state.hpp"
-#include "task/timers.hpp"
-#include "troupe/task/side_call.hpp"
-#include "troupe/task/when.hpp"
 
 namespace troupe::tasks {
 
@@ -49,8 +46,7 @@ TROUPE_INLINE void note_ask(ask_link& asked, const coroutine& awaiting, bool lim
   // Only when the call that asked waits itself, and for this alone. If another task awaits the
   // answer, or the wait is one of several side by side, only the search knows enough.
   const bool by_asker = asked.by_call() && call.answers == asked.parent &&
-                        (asked.asker == nullptr || asked.asker == call.actor) &&
-                        group::awaits(call) == nullptr && side_call::of(call) == nullptr;
+                        (asked.asker == nullptr || asked.asker == call.actor) && !call.at->is_part;
   if (limited || !by_asker) return;
   if (asked.may_close_cycle()) check_for_cycle(asked, awaiting);
   change(asked, ask_link::wait::waits);

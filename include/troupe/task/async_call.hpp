@@ -107,6 +107,8 @@ struct call_host {
   std::uint8_t ready_units = ready_units_of_threads;
   // Of side calls, and of branches of groups within them.
   bool is_aside = false;
+  // Of branches of groups, and of side calls: another call waits for such a call, or takes from it.
+  bool is_part = false;
 };
 
 // One call or task with its coroutines. Thread: the one that runs the actor's turn.

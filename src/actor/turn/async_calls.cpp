@@ -230,7 +230,7 @@ void make_call_hosts(actor_system& system, tasks::timers* clock, sched::io_drive
   system.host_reentrant = system.host_aside = system.host;
   system.host_reentrant.resume = &resume_reentrant;
   system.host_aside.resume = &tasks::side_call::resume_side;
-  system.host_aside.is_aside = true;
+  system.host_aside.is_aside = system.host_aside.is_part = true;
   make_host_asleep(system);
 }
 

@@ -39,6 +39,7 @@ async_call& group::root_of(const coroutine& awaiting) noexcept {
 bool group::start(coroutine& awaiting) noexcept {
   at_ = *awaiting.call->at;
   at_.resume = &resume_branch;
+  at_.is_part = true;
   root_ = &root_of(awaiting);
   const group* const outer = around(*awaiting.call);
   if (outer != nullptr) race_ = outer->race_;
