@@ -2,15 +2,52 @@
 
 #include <utility>
 
+#include "base/atomics.hpp"
 #include "base/invariant.hpp"
 #include "task/running/running.hpp"
 #include "troupe/base/error.hpp"
 #include "troupe/task/call_context.hpp"
 #include "troupe/task/current_actor.hpp"
-#include "troupe/task/groups/side_crowd.hpp"
 #include "troupe/task/when.hpp"
 
 namespace troupe::tasks {
+
+// The end of a wait. The coroutine that waited may be a part of a side call.
+
+namespace {
+TROUPE_INLINE const char* resume_after(suspension& over) noexcept {
+  async_call& call = *over.waiter->call;
+  over.end();
+  return call.at->resume(call);
+}
+}  // namespace
+
+const char* suspension::arrive(suspension& self, sched::message_act act) noexcept {
+  if (act == sched::message_act::handle) [[likely]] {
+    async_call& call = *self.waiter->call;
+    if (call.at->is_aside) [[unlikely]]
+      return side_call::run_for_user(self, call, &resume_after);
+    return resume_after(self);
+  }
+  // Apart, so that no registers are saved for it above.
+  const auto end_without_turn =
+      [](suspension & over, sched::message_act how) __attribute__((noinline)) {
+    if (how == sched::message_act::discard) {
+      if (side_call::end_discarded(over)) return;
+      // order: release  the last touch of a wait that the actor's end then takes; pairs with the
+      // acquire below
+      over.reclaimable.store(true, std::memory_order_release);
+    } else if (how == sched::message_act::reclaim) {
+      // order: acquire  the thread that ended the wait is done with it; pairs with the release
+      // above
+      for (int spin = 0; !over.reclaimable.load(std::memory_order_acquire); ++spin)
+        base::std_atomics::wait_a_little(spin);
+      over.end();
+    }
+  };
+  end_without_turn(self, act);
+  return nullptr;
+}
 
 // The waits of users.
 
@@ -249,10 +286,7 @@ void side_call::release() noexcept {
 // Its user has given it up, and with it the crowd: nothing beside it is touched (B2).
 void side_call::leave_crowd() noexcept {
   if (waiter_ == nullptr || !waiter_->keeps_) return;
-  auto* const crowd = static_cast<side_crowd*>(std::exchange(waiter_, nullptr));
-  // order: relaxed  the owner's writes are seen in this turn
-  TROUPE_INVARIANT(crowd->abandoned_.load(std::memory_order_relaxed), "side_crowd.B2");
-  crowd->drop();
+  std::exchange(waiter_, nullptr)->drop_abandoned();
 }
 
 // As release(), and its user has given it up. The actor goes last, since its object may be in use.
@@ -282,8 +316,8 @@ async_call* side_call::resume_once() noexcept {
   busy = true;
   side_wait* const by = waiter_;
   TROUPE_INVARIANT(holds_ || (by != nullptr && !by->keeps_), "A2");
-  side_crowd* const crowd = by != nullptr && by->keeps_ ? static_cast<side_crowd*>(by) : nullptr;
-  if (crowd != nullptr) crowd->leave(*this);
+  side_wait* const crowd = by != nullptr && by->keeps_ ? by : nullptr;
+  if (crowd != nullptr) crowd->let_leave(*this);
   // Once it is no longer pending, another thread may free it: so what it holds is dropped from
   // here.
   call_context* const in_context = std::exchange(context, nullptr);
@@ -297,14 +331,14 @@ async_call* side_call::resume_once() noexcept {
       drop_context(*in_context);
     async_call* const next = by == nullptr      ? nullptr
                              : crowd == nullptr ? by->ready()
-                                                : crowd->ready();
-    if (crowd != nullptr) crowd->drop();
+                                                : crowd->crowd_ready();
+    if (crowd != nullptr) crowd->drop_crowd();
     if (held) drop_actor(of);
     return next;
   }
   context = in_context;
   holds_ = held;
-  if (crowd != nullptr) crowd->drop();
+  if (crowd != nullptr) crowd->drop_crowd();
   if (at->left->remove(*this)) free();
   return nullptr;
 }

@@ -79,6 +79,14 @@ class side_wait : public suspension {
   static const char* handle(suspension& base) noexcept;
   // Called in the turn. True if the wait can end now; false if its end is on its way as a message.
   bool disarm() noexcept;
+  // Of a side_crowd only, and defined there. The side call is ready, and leaves the crowd.
+  void let_leave(side_call& call) noexcept;
+  // A side call has left. Returns the call that must be resumed, if any.
+  async_call* crowd_ready() noexcept;
+  // The side call gives up its reference to the crowd.
+  void drop_crowd() noexcept;
+  // The user has given up the crowd, and with it this side call, which gives up its reference.
+  void drop_abandoned() noexcept;
   side_call* first_ = nullptr;
   side_call* starts_ = nullptr;  // it is on its way as a message, which lets this side call run
 };

@@ -50,6 +50,16 @@ async_call* side_crowd::ready() noexcept {
   return call.busy ? nullptr : &call;
 }
 
+void side_wait::let_leave(side_call& call) noexcept { static_cast<side_crowd*>(this)->leave(call); }
+async_call* side_wait::crowd_ready() noexcept { return static_cast<side_crowd*>(this)->ready(); }
+void side_wait::drop_crowd() noexcept { static_cast<side_crowd*>(this)->drop(); }
+void side_wait::drop_abandoned() noexcept {
+  auto* const crowd = static_cast<side_crowd*>(this);
+  // order: relaxed  the owner's writes are seen in this turn
+  TROUPE_INVARIANT(crowd->abandoned_.load(std::memory_order_relaxed), "B2");
+  crowd->drop();
+}
+
 void side_crowd::abandon() noexcept {
   // order: release  seen in the turns that find a side call given up (B2); pairs with leave/acquire
   abandoned_.store(true, std::memory_order_release);

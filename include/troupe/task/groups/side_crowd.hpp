@@ -46,7 +46,7 @@ class side_crowd final : public side_wait {
   void settle() noexcept { waiter = nullptr; }
 
  private:
-  friend side_call;
+  friend side_wait;
   side_crowd() noexcept { keeps_ = true; }
   void abandon() noexcept;
   void drop() noexcept;
