@@ -149,7 +149,7 @@ struct shared_state {
   // the work that resolves it may not have begun: a receiver that leaves early asks `free`
   bool queued = false;
   bool marked = false;  // for `free`'s own use
-  // not 0 if only the thread that is in run() can resolve it (src/task/main_lanes.hpp)
+  // not 0 if only the thread that is in run() can resolve it (src/task/running/main_lanes.hpp)
   std::uint8_t main_lane = 0;
   // Frees the state. With `early`, only if the work that would have resolved it will not begin any
   // more, or can run without it; returns false and does nothing if that work has begun.
@@ -172,7 +172,7 @@ extern constinit thread_local const void* job_thread;
 // runtime or called run().
 struct blocked_thread {
   const void* job_thread;  // null if it runs no jobs
-  // the thread as lanes name it (src/task/main_lanes.hpp), once other threads have had the time to
+  // the thread as lanes name it (src/task/running/main_lanes.hpp), once other threads have had the time to
   // call run(); 0 before
   std::uint64_t main_thread;
   std::uint64_t number;  // of this wait; later waits have higher numbers

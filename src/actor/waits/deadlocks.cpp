@@ -21,8 +21,8 @@
 #include "actor/waits/two_pass_search.hpp"
 #include "actor/waits/wait_graph.hpp"
 #include "base/invariant.hpp"
-#include "task/main_lanes.hpp"
 #include "task/running/job_waits.hpp"
+#include "task/running/main_lanes.hpp"
 #include "task/timers.hpp"
 #include "troupe/task/future.hpp"
 #include "troupe/task/side_call.hpp"
@@ -41,7 +41,7 @@ struct source {
   // an async call may be about to answer it, or be the task that gives it
   const tasks::shared_state* state = nullptr;
   const void* actor = nullptr;  // else the actor that will answer it in some later message
-  // else the thread that runs the job, or the main thread's lane (src/task/main_lanes.hpp)
+  // else the thread that runs the job, or the main thread's lane (src/task/running/main_lanes.hpp)
   const void* thread = nullptr;
   // else the coroutine that holds the lock, or the first one of the child that must end
   const tasks::coroutine* holder = nullptr;

@@ -8,7 +8,7 @@
 #include "base/threads/at_fork.hpp"
 #include "jobs/waits/deadlocks.hpp"
 #include "jobs/waits/job_word.hpp"
-#include "task/main_lanes.hpp"
+#include "task/running/main_lanes.hpp"
 #include "troupe/base/error.hpp"
 
 namespace troupe::jobs {

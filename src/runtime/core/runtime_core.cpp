@@ -25,8 +25,9 @@
 #include "sched/policies/shared_queue.hpp"
 #include "sched/poller.hpp"
 #include "sched/stealing/work_stealing.hpp"
-#include "task/main_lanes.hpp"
-#include "task/running/dropped_errors.hpp"
+#include "task/dropped_errors.hpp"
+#include "task/running/main_lanes.hpp"
+#include "task/running/running.hpp"
 #include "troupe/base/error.hpp"
 #include "troupe/runtime/here.hpp"
 

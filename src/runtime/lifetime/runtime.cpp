@@ -9,7 +9,7 @@
 #include "runtime/core/runtime_core.hpp"
 #include "runtime/lifetime/quit_signal.hpp"
 #include "runtime/observing/observer.hpp"
-#include "task/main_lanes.hpp"
+#include "task/running/main_lanes.hpp"
 #include "task/running/running.hpp"
 
 namespace troupe {

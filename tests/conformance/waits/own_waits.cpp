@@ -4,7 +4,7 @@
 #include <thread>
 
 #include "support/conformance.hpp"
-#include "task/main_lanes.hpp"
+#include "task/running/main_lanes.hpp"
 #include "troupe/task/shared_state.hpp"
 
 namespace troupe::test {

@@ -1,4 +1,4 @@
-#include "task/running/turn_of_others.hpp"
+#include "task/turn_of_others.hpp"
 
 #include <memory>
 #include <new>

@@ -1,4 +1,4 @@
-#include "task/main_lanes.hpp"
+#include "task/running/main_lanes.hpp"
 
 #include <array>
 #include <mutex>

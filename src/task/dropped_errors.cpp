@@ -1,4 +1,4 @@
-#include "task/running/dropped_errors.hpp"
+#include "task/dropped_errors.hpp"
 
 #include <atomic>
 #include <utility>
