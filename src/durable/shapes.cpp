@@ -26,7 +26,7 @@ enum class extent : std::uint8_t {
   short_name,
   qualified,  // without versions
   spelled,
-  whole,  // and that of an alternative without a name of its own, such as a container
+  whole,  // and the text of an alternative without a name of its own, such as a container
 };
 
 struct stored_name {
@@ -74,7 +74,7 @@ std::optional<std::string> name_up_to(string_view text, std::size_t size) {
   return std::string(text.substr(0, size));
 }
 
-// Of a type with a codec whose shape was stored with quotes, or without: what is in front of it.
+// For a type with a codec whose shape was stored with or without quotes: the text in front of it.
 std::optional<std::string> name_before_codec(string_view before, string_view shape) {
   const std::string in_quotes = quoted(shape);
   const std::size_t at = before.find(in_quotes);
@@ -159,12 +159,12 @@ bool are_exchanged(const std::vector<name_pair>& names) {
   return false;
 }
 
-// Each function takes what it compares, if it returns true.
+// Each function takes the texts that it compares, if it returns true.
 class comparison {
  public:
   explicit comparison(growth added) noexcept : added_(added) {}
 
-  // A type that is the only one at its place: a member, or what is described as a whole.
+  // A type that is the only one at its place: a member, or an object that is described as a whole.
   bool reads_alone(string_view& now, string_view& before) {
     std::vector<name_pair> outer = std::exchange(names_, {});
     const bool is_read = reads(now, before, extent::none) && !are_exchanged(names_);

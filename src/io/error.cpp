@@ -5,7 +5,7 @@
 
 namespace troupe {
 
-// What io answers to whose fault it was (docs/protocols/verdicts.md).
+// The verdicts of io: whose fault each error is (docs/protocols/verdicts.md).
 verdict io_error::judged() const noexcept {
   using enum verdict::party;
   using enum verdict::effect;
@@ -51,7 +51,7 @@ verdict io_error::judged() const noexcept {
       return {us, unknown, never};
   }
 }
-// As a connection that was reset: the peer is away, whether it said so by FIN or by RST.
+// As a connection that was reset: the peer has closed it, whether by FIN or by RST.
 verdict end_of_stream::judged() const noexcept {
   return {verdict::party::peer, verdict::effect::unknown, verdict::again::later};
 }

@@ -22,7 +22,7 @@ using durable::stored_message;
 using std::chrono::milliseconds;
 using std::chrono::nanoseconds;
 
-// What the engine asks of its node.
+// The engine's calls to its node.
 class node_scope final : public durable::parts::shard_scope {
  public:
   node_scope(node_core& core, durable_actors& actors) noexcept
@@ -75,7 +75,7 @@ class waiting_message {
   std::atomic<std::size_t>& count_;
 };
 
-// Of what a database has refused: the caller gets it as if the actor were here.
+// Of a call that a database has refused: the caller gets the error as if the actor were here.
 std::string refusal_of(const database::error& e) {
   if (e.effect() != database::effect::none) return write_answer({answer_kind::lost, {}, e.what()});
   std::string type(database_error_type);
@@ -84,7 +84,7 @@ std::string refusal_of(const database::error& e) {
   return write_answer({answer_kind::exception, type, e.what()});
 }
 
-// Throws what another node has named so, unless it is a failure of the handler.
+// Throws the exception that another node has named so, unless it is a failure of the handler.
 void throw_if_known(std::string_view type, const std::string& text) {
   if (type == id_mismatch_type) throw durable::id_mismatch(text);
   if (type == schema_error_type) throw durable::schema_error(text);

@@ -137,7 +137,7 @@ struct written_renewal {
 };
 using renewal_ptr = std::shared_ptr<const written_renewal>;
 
-// What comes first in a renewal that changes something.
+// The first statements of a renewal that changes something.
 struct beginning {
   std::int64_t version = 0;
   bool members_differ = false;
@@ -257,8 +257,8 @@ class in_postgres final : public lease_store {
   void connect() { db_.emplace(on_, target_); }
 
   // None: the renewal must change something, or the row of the member is not there. Once that row
-  // was written, nobody frees its shards, nor does an earlier renewal of its own (T4): so what is
-  // read afterwards stays.
+  // was written, no node frees its shards, nor does an earlier renewal of its own (T4): the rows
+  // that are read afterwards stay.
   task<std::optional<lease_view>> renew_unchanged(renewal_ptr all) {
     const renewal& what = all->what;
     const bool is_known = what.seen != 0;

@@ -97,7 +97,7 @@ class stored_book {
     read_shards();
   }
 
-  // Writes what has changed since it was read, and the row of that member.
+  // Writes the changes since the rows were read, and the row of that member.
   void write(const std::string& self) {
     write_members(self);
     if (book.version == version_read_ && is_of_this_boot_) return;

@@ -14,7 +14,7 @@
 namespace troupe::cluster::parts {
 namespace {
 
-// What a caller reads of an exception that travelling() has let pass.
+// The form in which a caller reads an exception that travelling() has let pass.
 std::string frame_of(const std::exception_ptr& why) {
   const auto with_text = [](answer_kind kind, const std::exception& e) {
     return write_answer({kind, {}, e.what()});
@@ -70,7 +70,7 @@ void served::give(const bytes& value) noexcept {
       core_of(*on_).answer(std::exchange(reply_, {}),
                            write_answer({answer_kind::value, {}, as_text(value)}));
     } catch (...) {
-      // Without memory the asker hears nothing, and its time ends.
+      // Without memory the asker gets no answer, and its time ends.
     }
   }
 }

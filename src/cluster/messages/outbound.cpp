@@ -15,7 +15,7 @@ namespace {
 using std::chrono::milliseconds;
 using std::chrono::nanoseconds;
 
-// An answer that says more than what the handler gave.
+// The failure in an answer that is no result of the handler.
 std::exception_ptr failure_of(const answer_frame& is, const outgoing& message) {
   const std::string text(is.bytes), class_name = message.target.kind->name;
   const auto failed = [](failure kind, const std::string& words) {
@@ -109,7 +109,7 @@ task<> outbound::deliver(std::unique_ptr<outgoing> message, waiting_line& line) 
   if (message->answer != nullptr) std::exchange(message->answer, nullptr)->fail(failed);
 }
 
-// Until it has run, or nobody knows whether it has.
+// Until it has run, or its outcome is unknown.
 task<> outbound::attempt(outgoing& message, waiting_line& line) {
   for (milliseconds pause{0};; pause = std::clamp(2 * pause, pause_first, pause_last)) {
     auto finds = next_owner(message, line, pause);

@@ -126,7 +126,7 @@ bool outbound::take_tells(tell_line& tells, std::deque<tell_line::tell>& into) {
   return false;
 }
 
-// Until it was sent, or an actor here has it, or nobody knows.
+// Until it was sent, or an actor here has it, or its outcome is unknown.
 task<> outbound::attempt_tell(const tell_line::tell& tell, std::uint32_t shard) {
   for (milliseconds pause{0};; pause = std::clamp(2 * pause, pause_first, pause_last)) {
     if (pause.count() > 0) co_await sleep_for(pause);

@@ -1,4 +1,4 @@
-// What a node has done, in numbers, and which node owns which shards: in the summary of its runtime
+// The work of a node, in numbers, and which node owns which shards: in the summary of its runtime
 // and in /metrics, and the part of the page about the cluster.
 #include <array>
 #include <cstddef>
@@ -66,7 +66,7 @@ const observe::number_table<node_numbers_now> node_numbers{
 
 constexpr int nobody = -1;
 
-// `owners` by shard, as indexes of the list of members, or nobody; in runs of shards that follow
+// `owners` by shard, as indexes of the list of members, or none; in runs of shards that follow
 // each other: owner, count, owner, count.
 void write_owners(observing::json_text& text, const std::array<int, shard_count>& owners) {
   text.key("owners").open('[');

@@ -125,8 +125,8 @@ task<> node_state::ready() {
 
 // ---- leaving ----
 
-// Handlers that run here go on until the shards are drained, and ask others meanwhile. Then nothing
-// new is sent, and what was sent is waited for.
+// Handlers that run here continue until the shards are drained, and ask others meanwhile. Then
+// nothing new is sent, and the sent messages are awaited.
 task<> node_state::stop(state_ref self) {
   node_core& core = self->core_;
   if (!core.stage().begin_to_leave()) co_return;
@@ -259,7 +259,7 @@ task<> node_state::drain(std::vector<held_shard> shards, placement::release rele
     if (!resting.empty()) released(resting);
     co_await sleep_for(pause);
   }
-  // When the others hear that a node has left, its answers should be with them.
+  // The node's answers should arrive before the notice that it has left.
   if (!core_.stage().is_leaving()) co_return;
   constexpr int looks_max = 200;
   for (int i = 0; i < looks_max && !core_.has_sent_answers(); ++i)

@@ -86,7 +86,7 @@ task<> placement::core::drain(std::shared_ptr<core> self, drained handed, time a
     }
     handed.well = true;
   } catch (...) {
-    // What was not released is given up.
+    // Shards that were not released are given up.
   }
   self->note(std::move(handed));
 }
@@ -232,7 +232,7 @@ void placement::core::take_failure(const attempt& ended) {
   not_before_ = last_renewal_ + backoff_ / 2 + random_part_of(backoff_ / 2);
 }
 
-// What the store has said. What it has taken from us goes first (W1 of lease_words).
+// The store's answer. Shards that it has taken from us go first (W1 of lease_words).
 void placement::core::apply(const attempt& ended) {
   const lease_view& view = *ended.view;
   const std::vector<std::uint32_t> lost = take_away_unless_held(view);
@@ -274,8 +274,8 @@ bool placement::core::has_only(const std::vector<held_shard>& held) const {
   return count == mine_;
 }
 
-// The lease counts from when the renewal was begun (L1). What this node had when it began, and has
-// not any more, does not come back so.
+// The lease counts from when the renewal was begun (L1). Shards that this node had when it began,
+// and has not any more, do not come back so.
 std::vector<held_shard> placement::core::give_new(const attempt& ended) {
   const time until = lasts_forever() ? never : ended.begun + chosen_.lease - chosen_.margin;
   std::vector<held_shard> gained;

@@ -18,8 +18,8 @@
 namespace troupe::cluster {
 namespace {
 
-// What one subject may have that its taker has not taken; what has no room is lost. Windows keep
-// far below it (docs/protocols/cluster_windows.md).
+// The most that one subject may have for a taker that is behind; beyond it messages are lost.
+// Windows keep far below it (docs/protocols/cluster_windows.md).
 constexpr std::size_t messages_max = 1'000'000;
 constexpr std::size_t bytes_max = 256 * 1024 * 1024;
 
@@ -34,7 +34,7 @@ error as_cluster(const nats::error& failed) {
   return {lost ? failure::lost : failure::unreachable, failed.what()};
 }
 
-// What the tasks of the connection tell, and others ask often.
+// The state that the tasks of the connection report, and others read often.
 struct sight {
   std::atomic<bool> connected{false};
   std::atomic<bool> closed{false};        // for good
@@ -50,7 +50,7 @@ nats::options adapted(nats::options chosen, std::shared_ptr<sight> seen) {
   auto tell = std::move(chosen.on_incident);
   chosen.on_incident = [tell, seen](nats::incident what, std::string_view text) {
     using enum nats::incident;
-    // order: relaxed  hints; what they tell of may have changed since
+    // order: relaxed  hints; the state may have changed since
     if (what == connected) seen->bytes_max.store(0, std::memory_order_relaxed);
     if (what == connected || what == lost || what == closed)
       seen->connected.store(what == connected, std::memory_order_relaxed);
@@ -60,7 +60,7 @@ nats::options adapted(nats::options chosen, std::shared_ptr<sight> seen) {
   return chosen;
 }
 
-// What the calls share, so that each may outlive the transport.
+// The state that the calls share, so that each may outlive the transport.
 struct nats_calls {
   nats_calls(runtime& on, std::string_view servers, const nats::options& chosen)
       : bus(on, servers, adapted(chosen, seen)) {}
@@ -78,7 +78,7 @@ struct nats_calls {
 using nats_calls_ptr = std::shared_ptr<nats_calls>;
 
 // The connection. When no server was there at first, or none took us, it is closed for good; then
-// the next that is to be taken makes another one. Once something was taken it stays.
+// the next call of take() makes another connection. Once something was taken it stays.
 class connection_slot {
  public:
   connection_slot(runtime& on, std::string servers, nats::options chosen)
@@ -94,7 +94,7 @@ class connection_slot {
     if (kept_.load(std::memory_order_acquire)) return all_;  // order: acquire  as above
     nats_calls_ptr before;
     std::lock_guard held(mutex_);
-    // order: relaxed  a hint: what is missed is seen by the next attempt
+    // order: relaxed  a hint: the next attempt sees a missed change
     if (!ends_ && all_->seen->closed.load(std::memory_order_relaxed))
       before = std::exchange(all_, make());
     return all_;

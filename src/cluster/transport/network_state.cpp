@@ -256,7 +256,7 @@ void state::end(endpoint& ended) {
         at = hears && asks.asked.empty() ? other->requests.erase(at) : std::next(at);
       }
     }
-    // What it has sent is still on its way.
+    // Its sent messages are still on their way.
     std::erase_if(links, [&](const auto& each) {
       const auto& [ends, link] = each;
       if (ends.second != ended.number) return ends.first == ended.number && link->parcels.empty();
@@ -309,7 +309,7 @@ void state::arrive(parcel& message, afterwards& later) {
 void state::arrive_answer(endpoint& asker, parcel& message, afterwards& later) {
   ++seen.delivered;
   auto asks = asker.requests.extract(message.request);
-  if (!asks) return;  // it was answered, or nobody waits any more
+  if (!asks) return;  // it was answered, or its caller has left
   response how;
   how.bytes = std::move(message.what.bytes);
   later.ended.emplace_back(std::move(asks.mapped().asker), std::move(how));

@@ -17,7 +17,7 @@ namespace {
 using state = simulated_network::state;
 using state_ptr = std::shared_ptr<state>;
 
-// What the calls of one node share, so that each may outlive the transport.
+// The state that the calls of one node share, so that each may outlive the transport.
 struct simulated_calls {
   simulated_calls(state_ptr in, endpoint_ptr as) : net(std::move(in)), self(std::move(as)) {}
   const state_ptr net;

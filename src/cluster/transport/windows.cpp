@@ -24,7 +24,7 @@ constexpr std::chrono::nanoseconds mark_time = 5min;
 // How often a window whose calls wait is marked again. A mark may be lost without a word.
 constexpr std::chrono::nanoseconds remind_first = 250ms, remind_max = 4s;
 
-// What the calls share, so that each may outlive the transport.
+// The state that the calls share, so that each may outlive the transport.
 struct windowed_calls {
   windowed_calls(runtime& in, std::unique_ptr<transport> below, const window_options& chosen)
       : on(in), over(std::move(below)), windows(chosen) {}
@@ -59,7 +59,7 @@ task<bool> send_mark(windowed_calls_ptr all, const window_set::mark& mark, due_m
     due = all->windows.taken(mark.target, mark.at);
   } catch (const error& failed) {
     if (failed.kind() != failure::unreachable) co_return true;
-    due = all->windows.taken_all(mark.target);  // nobody is there who could have it
+    due = all->windows.taken_all(mark.target);  // the subject has no subscriber
   } catch (const timed_out&) {
     // It was lost without a word, or the node is very slow.
   }

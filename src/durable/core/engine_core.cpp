@@ -74,7 +74,7 @@ void engine_core::check_name(const kind_table& kind, std::string_view key) const
   storage->check_name(kind.name, key);
 }
 
-// What no database takes would fail the transaction of all others, again and again.
+// A value that no database takes would fail the transaction of all others, again and again.
 void engine_core::check_size(std::size_t size, const char* what) const {
   if (size > chosen.state_bytes_max)
     throw usage_error(std::string("troupe: durable: ") + what + std::to_string(size) +
@@ -112,9 +112,9 @@ void engine_core::need_inbox() {
   }
 }
 
-// What a handler here has asked counts only if its shard is still this node's, and so on up to the
-// first who asked: another node that has got the shard may have asked the same already, and the
-// handler here would not know it.
+// The effects of a handler's asks count only if its shard is still this node's, and the same holds
+// for each asker up to the first: another node that has got the shard may have asked the same
+// already, and the handler here would not see that.
 void engine_core::touch_all(const turn_state& done) {
   if (!shards.is_divided()) return;
   touch(done.actor.shard);

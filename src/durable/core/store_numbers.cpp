@@ -1,4 +1,4 @@
-// What a store has done, in numbers: in the summary of its runtime and in /metrics.
+// The work of a store, in numbers: in the summary of its runtime and in /metrics.
 #include <array>
 #include <chrono>
 #include <functional>

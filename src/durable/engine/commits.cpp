@@ -119,8 +119,8 @@ void commits::stored(filling& taken) {
   }
 }
 
-// The batch was not stored, or nobody knows. A database that says soon whether it was made costs no
-// caller an error; for longer nobody waits.
+// The batch was not stored, or its outcome is unknown. A database that answers soon whether it was
+// made costs no caller an error; no caller waits for longer.
 task<> commits::recover(std::shared_ptr<filling> failed, std::exception_ptr why) {
   milliseconds pause = core_.away_first();
   bool unknown = is_unknown(why), is_forgotten = false;
@@ -150,7 +150,7 @@ task<> commits::recover(std::shared_ptr<filling> failed, std::exception_ptr why)
       is_forgotten = true;
       forgetting_.forget_all(*failed, why, true);
     }
-    // Nobody waits for a store that has forgotten all: it does not keep the program alive.
+    // No caller waits for a store that has forgotten all: it does not keep the program alive.
     if (is_forgotten) {
       co_await sleep_for(pause).weak();
     } else {
@@ -171,15 +171,15 @@ milliseconds commits::spent_since(std::int64_t began_ns) const {
   return std::chrono::floor<milliseconds>(std::chrono::nanoseconds(core_.now_ns() - began_ns));
 }
 
-// The database has said whether the batch was stored. All is read anew, for callers were told that
-// nobody knows.
+// The database has answered whether the batch was stored. All is read anew, since the callers'
+// errors said that the outcome was unknown.
 void commits::end_doubt(const filling& failed, bool is_stored) {
   guard held(core_);
   health_.end_doubt();
   is_stored ? batches_.stored(failed) : batches_.not_stored();
   if (health_.is_taken()) return;
   if (is_stored) numbers_.counts.turns += failed.turns;
-  // What was read before says nothing of what is stored.
+  // The data read before does not show the stored state.
   inbox_.begin_round();
   inbox_.read_from_begin();
   reminders_.plan_after(milliseconds(0));

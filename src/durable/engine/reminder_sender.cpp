@@ -43,7 +43,7 @@ task<> reminder_sender::fire(engine_ref) {
   if (failed || !health_.works()) {
     reminders_.plan_after(again_after_failure);
   } else if (round != inbox_.round()) {
-    reminders_.plan_after(milliseconds(0));  // other nodes may have sent what was read
+    reminders_.plan_after(milliseconds(0));  // other nodes may have sent the reminders read here
   } else {
     fire_all(first, most);
   }
@@ -52,7 +52,7 @@ task<> reminder_sender::fire(engine_ref) {
 
 void reminder_sender::fire_all(const std::vector<stored_reminder>& first, std::size_t most) {
   const due_time now = core_.clock.now();
-  // Those of classes that this program does not have stay, and are read beside others.
+  // Reminders of classes that this program does not have stay, and are read beside others.
   reminders_.begin_rows();
   for (const stored_reminder& reminder : first) {
     if (reminder.due > now) return reminders_.plan(reminder.due);

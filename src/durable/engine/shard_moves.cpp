@@ -25,8 +25,8 @@ void shard_moves::gained(const std::vector<held_shard>& shards) {
   core_.start([this](engine_ref keeps) { return take_over(std::move(keeps)); });
 }
 
-// Numbers of messages grow, whoever gives them: so they are reserved after the shards were gained,
-// when their former owners can store nothing any more.
+// Numbers of messages grow, whoever gives them. They are therefore reserved after the shards were
+// gained, when their former owners can store nothing any more.
 task<> shard_moves::take_over(engine_ref) {
   milliseconds pause{0};
   for (;;) {
@@ -44,14 +44,14 @@ task<> shard_moves::take_over(engine_ref) {
       failed = true;
     }
     guard held(core_);
-    // What was lost is forgotten before it may come back.
+    // Lost shards are forgotten before they may come back.
     pause = failed || shards_.must_forget() ? core_.longer(pause) : milliseconds(0);
     if (pause.count() == 0) take(first);
   }
 }
 
-// With the mutex held. The inbox is read from its begin, but for what is in memory, as soon as all
-// batches are stored whose messages have smaller numbers.
+// With the mutex held. The inbox is read from its begin, except for the messages in memory, as soon
+// as all batches are stored whose messages have smaller numbers.
 void shard_moves::take(std::uint64_t first_order) {
   shards_.take();
   forgetting_.drop({});
@@ -69,7 +69,7 @@ void shard_moves::lost(const std::vector<std::uint32_t>& shards) {
 }
 
 // With the mutex held. If something of them is in memory, all is forgotten, as when a transaction
-// fails: what has been done cannot be told apart by shards.
+// fails: the changes cannot be separated by shard.
 void shard_moves::lose(const shard_set& which) {
   if (which.none()) return;
   if ((working() & which).any()) {
@@ -118,7 +118,7 @@ std::vector<held_shard> shard_moves::hand_over(const std::vector<held_shard>& sh
   return done;
 }
 
-// With the mutex held. What has not begun there begins where the shards go.
+// With the mutex held. Messages whose handlers have not begun begin on the shards' next node.
 void shard_moves::put_off(const shard_set& which, refusals& told) {
   for (const auto& [name, actor] : actors_) {
     if (!which[actor->shard]) continue;
@@ -151,7 +151,7 @@ void shard_moves::put_off(record& message, refusals& told) {
   std::exception_ptr why = has_moved({message.what.shard});
   if (message.stored_with != 0) why = with_unknown_effect(why);
   if (message.answer != nullptr) told.emplace_back(std::move(message.answer), why);
-  // Otherwise whoever waits for it is told when the batch is stored.
+  // Otherwise its waiters are notified when the batch is stored.
   if (message.stored_with == 0 && message.on_stored != nullptr)
     told.emplace_back(std::move(message.on_stored), why);
   inbox_.leave(message);

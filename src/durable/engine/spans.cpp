@@ -1,5 +1,5 @@
 // The spans of traces: of each turn whose message came within one that is recorded, and of each
-// commit for which somebody in one waits.
+// commit for which a caller in one waits.
 #include <string>
 
 #include "durable/engine/turns.hpp"

@@ -50,7 +50,7 @@ class_shape parts::class_shape_of(std::string kind, std::uint32_t schema, std::s
   return {std::move(kind), schema, fingerprint, std::move(shape)};
 }
 
-// Events have a full shape always: those of two schema numbers are compared with it.
+// Events have a full shape always: the shapes of two schema numbers are compared with it.
 parts::named_shape parts::named_shape_of(std::string kind, std::uint32_t schema,
                                          const shape_texts& shapes) {
   named_shape named{std::move(kind), schema, shapes.full, {}};

@@ -1,4 +1,4 @@
-// The turns of durable actors: each handles one message, and puts what it did into the open batch.
+// The turns of durable actors: each handles one message, and adds its changes to the open batch.
 #include <algorithm>
 #include <utility>
 
@@ -114,8 +114,9 @@ task<milliseconds> turns::load(activation& actor, milliseconds waited) {
   std::uint64_t generation = 0;
   {
     guard held(core_);
-    // All was forgotten while this waited. Nobody needs the object any more, and the shard may be
-    // another node's, which changes what is stored: such an object must not outlast its way back.
+    // All was forgotten while this waited. No caller needs the object any more, and the shard may
+    // be another node's, which changes the stored state: such an object must not outlast its way
+    // back.
     if (actor.waits.empty()) co_return milliseconds(0);
     // Turns of it are still being stored; or its shard was lost, and all will be forgotten.
     if (actor.changed_with > batches_.stored() || !shards_.is_here(actor.shard))
@@ -173,7 +174,7 @@ void turns::refuse_all(activation& actor, const std::exception_ptr& why, bool fo
       if (message->asker != nullptr && !message->unheard) message->asker->gives_up |= !for_good;
       end_wait(*message);
       if (leaves && in_inbox) {
-        // Its caller is told when that is stored: until then it may still be handled.
+        // Its caller gets the error when that is stored: until then it may still be handled.
         core_.touch(actor.shard);
         batches_.leave_inbox(*message, false);
         batches_.open().settlements.push_back({message, {}, why});
@@ -195,8 +196,8 @@ void turns::refuse_all(activation& actor, const std::exception_ptr& why, bool fo
     fail_all(answer, may_be_handled ? with_unknown_effect(why) : why);
 }
 
-// What of the object is to be stored after the turn; of a class with events it is nothing, unless a
-// snapshot is due.
+// The part of the object that is to be stored after the turn; for a class with events it is empty,
+// unless a snapshot is due.
 bytes turns::encoded(turn_state& turn, const outcome& given) const {
   const activation& actor = turn.actor;
   core_.check_size(given.value.size(), "the answer has ");
@@ -219,7 +220,7 @@ object turns::before(const turn_state& turn) noexcept {
   try {
     return turn.actor.kind.read(turn.actor.kind.shapes.front().schema, turn.actor.last);
   } catch (...) {
-    return nullptr;  // whoever loads it is told
+    return nullptr;  // whoever loads it gets the error
   }
 }
 
@@ -257,7 +258,7 @@ milliseconds turns::finish(turn_state& done, outcome given, bytes state,
   return milliseconds(0);
 }
 
-// The message stays, and is handled once more: the answers to what the handler has asked are
+// The message stays, and is handled once more: the answers to its handler's asks are
 // stored, or nothing was done.
 milliseconds turns::run_again(turn_state& done, object earlier) {
   const record_ref& message = done.handles;
@@ -275,7 +276,7 @@ milliseconds turns::run_again(turn_state& done, object earlier) {
                     load_again_first, load_again_last);
 }
 
-// The message has ended: nobody asks for the answers to what it has asked. In a cluster an ask
+// The message has ended: no handler needs the answers to its asks any more. In a cluster an ask
 // may still be on its way from a node that had the actor before: its answer stays.
 void turns::end_asks(turn_state& done) {
   TROUPE_INVARIANT(core_.is_current(done), "E4");
@@ -341,9 +342,9 @@ milliseconds turns::fail(turn_state& done, const std::exception_ptr& why) {
   const bool is_dead = !nested && !waits;
   batches_.leave_inbox(*message, is_dead);
   if (is_dead) core_.make_dead_letter(message, failure);
-  // A dead letter may be handled once more: what it has asked was done, and its answers stay.
+  // A dead letter may be handled once more: its asks were handled, and their answers stay.
   if (!is_dead) end_asks(done);
-  // Nothing was done by a handler that failed, unless others did what it asked.
+  // A handler that failed has no effect, unless its asks had effects on others.
   if ((nested && !message->unheard) ||
       (message->what.named && (is_dead || done.has_asked || message->again)))
     batches_.keep_answer(*message, {}, &failure, core_.clock.now());
@@ -380,8 +381,8 @@ void turns::send_from(turn_state& from, request what) {
   from.sent.push_back(std::move(message));
 }
 
-// What the asked one does is stored with the message of the one that asks, or after it. In the same
-// database a nested message needs no row for that: whoever has asked it has one.
+// The changes of the asked actor are stored with the message of the one that asks, or after it. In
+// the same database a nested message needs no row for that: the asking message has a row.
 void turns::store_asking(turn_state& from, bool asks_elsewhere) {
   const record_ref& message = from.handles;
   message->asked_elsewhere |= asks_elsewhere;

@@ -1,4 +1,4 @@
-// Who waits for an answer is told outside of the engine's lock.
+// Callers that wait for an answer get it outside of the engine's lock.
 #include "durable/memory/answer_list.hpp"
 
 #include <utility>

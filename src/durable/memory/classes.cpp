@@ -26,7 +26,7 @@ void check(const std::vector<kind_table>& kinds) {
   }
 }
 
-// What was stored before there were names matches as it is, and has the names from now on.
+// State that was stored before there were names matches as it is, and has the names from now on.
 void compare_names(const kind_table& kind, const std::vector<class_shape>& stored,
                    const std::string& storage, std::vector<class_shape>& added) {
   for (const named_shape& named : kind.named_shapes) {
@@ -91,8 +91,8 @@ object read_object(const activation& actor, const stored_state& found) {
 
 classes::classes(std::vector<kind_table> kinds) : kinds_(std::move(kinds)) { check(kinds_); }
 
-// Returns those that the storage does not know. Throws schema_error for one that it knows with
-// other members.
+// Returns the classes that are new to the storage. Throws schema_error for a class that is stored
+// with other members.
 std::vector<class_shape> classes::compare(const std::vector<class_shape>& stored,
                                           const std::string& storage) {
   std::vector<class_shape> added;

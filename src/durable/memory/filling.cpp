@@ -6,7 +6,7 @@
 
 namespace troupe::durable::parts {
 
-// With the mutex held. Somebody waits for this batch because of that message.
+// With the mutex held. A caller waits for this batch because of that message.
 void filling::begin_span(const record& message) {
   if (message.trace.get() == nullptr) [[likely]]
     return;

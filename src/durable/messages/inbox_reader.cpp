@@ -92,7 +92,7 @@ void inbox_reader::take_page(std::vector<stored_message> page, refusals& told) {
   }
 }
 
-// What was expected in the inbox and was not there has been handled meanwhile.
+// Messages that were expected in the inbox and were not there have been handled meanwhile.
 void inbox_reader::end_backlog() {
   inbox_.end_reading();
   std::vector<record_ref> missed;

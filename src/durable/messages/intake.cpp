@@ -114,8 +114,8 @@ void intake::check_room() const {
                      "waiting_bytes_max");
 }
 
-// In a cluster the message of a program goes to the node that acts for its receiver, and that of
-// another node is refused.
+// In a cluster the message of a program goes to the node that acts for its receiver, and the
+// message of another node is refused.
 void intake::accept(const record_ref& message, bool came_from_node) {
   std::unique_ptr<answer_to> stored;
   {
@@ -218,7 +218,7 @@ bool intake::joins(record& message, std::unique_ptr<answer_to>& stored) {
   } else {
     message.on_stored->next = std::move(first.on_stored);
     first.on_stored = std::move(message.on_stored);
-    // Nobody waited for the message to come into the inbox so far.
+    // No caller has waited for the message to come into the inbox so far.
     if (batches_.is_open(first.stored_with) && first.on_stored->next == nullptr)
       batches_.open().posted.push_back(known);
   }
@@ -249,7 +249,7 @@ task<> intake::look_up(engine_ref, record_ref message) {
       failed = mismatch_of(message->what);
     if (failed == nullptr && !found.answer) {
       if (message->unheard) {
-        // What it asked for may have been done, and the answer have been removed meanwhile.
+        // The requested work may have been done, and the answer have been removed meanwhile.
         failed = std::make_exception_ptr(
             usage_error("troupe: durable: the handler has ended without this answer"));
       } else if (!core_.may_begin(*message)) {

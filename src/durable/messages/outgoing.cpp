@@ -126,7 +126,7 @@ task<> outgoing::ask_elsewhere(engine_ref, record_ref message) {
   }
 }
 
-// False: nobody waits any more, or the asked one is here now.
+// False: no handler waits any more, or the asked one is here now.
 bool outgoing::still_asks(const record_ref& message) {
   {
     guard held(core_);

@@ -4,8 +4,8 @@
 //
 // Invariant
 //   N1  A transaction stores something only if the rows of all shards of its batch name this node
-//       with the batch's fences. A file has one writer at a time: so no shard changes its owner
-//       before the transaction has ended.
+//       with the batch's fences. A file has one writer at a time: no shard therefore changes its
+//       owner before the transaction has ended.
 #include <algorithm>
 #include <mutex>
 #include <utility>
@@ -35,7 +35,7 @@ CREATE INDEX durable_answers_at ON durable_answers (at);
 UPDATE durable_meta SET value = 2 WHERE name = 'version';
 )";
 
-// Whom a row of durable_nodes and those of cluster_shards name.
+// The node that a row of durable_nodes and the rows of cluster_shards name.
 struct identity {
   std::string path, cluster, life;
   std::int64_t owner = 0;  // of this storage; another one of the same life takes over
@@ -52,7 +52,7 @@ bool has_rows(session& in, const char* query) {
                     node.path + " since; this one can store nothing any more");
 }
 
-// A store without a cluster does not know the shards of what it has left there. It is shut out.
+// A store without a cluster cannot tell the shards of its remaining data. It is shut out.
 void upgrade(session& session, const identity& node) {
   if (has_rows(session, "SELECT 1 FROM durable_inbox UNION ALL SELECT 1 FROM durable_reminders"))
     throw usage_error(

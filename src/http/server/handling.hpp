@@ -82,7 +82,7 @@ class handling : protected request_source {
   response run_handler(std::exception_ptr& thrown);
   // Calls a handler that is a coroutine. Returns nothing when the path does not fit it.
   std::optional<task<response>> start_handler();
-  // Makes the handler's exception, if there is one, a failure of the program.
+  // Makes an exception of the handler a failure of the program.
   void report_failure() noexcept;
   // Adds a page to an error that has no body.
   void complete(response& with) const;

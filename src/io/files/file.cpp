@@ -30,7 +30,7 @@ void check_at(const operation_suspension& wait, const char* name, const std::str
                      "): " + why);
 }
 
-// O_NONBLOCK: opening a named pipe does not wait for its other end, so no thread can hang in it.
+// O_NONBLOCK: opening a named pipe does not wait for its other end, and no thread can hang in it.
 int flags_of(const std::string& path, const open_options& chosen) {
   if (!chosen.read && !chosen.write) refuse(path, "neither to read nor to write");
   if (!chosen.write && (chosen.create || chosen.truncate || chosen.append))

@@ -135,7 +135,7 @@ class real final : public kernel {
     return checked(::epoll_wait(set, events, most, timeout_ms));
   }
   int duplicate(int fd) noexcept override { return checked(::fcntl(fd, F_DUPFD_CLOEXEC, 0)); }
-  // The set reports its edges, so it need not be read.
+  // The set reports its edges: it need not be read.
   int make_bell() noexcept override { return checked(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)); }
   void ring(int bell) noexcept override { static_cast<void>(::eventfd_write(bell, 1)); }
 };

@@ -71,7 +71,7 @@ descriptor& exit_job::prepare(operation_suspension&) {
 exit_status exit_job::finish(operation_suspension& wait) {
   wait.check("process::wait");
   asked_.close();
-  // The descriptor is readable, so the child has ended.
+  // The descriptor is readable: the child has ended.
   if (const std::optional<exit_status> status = child_->poll()) return *status;
   throw io_error("process::wait", child_->name, ECHILD);
 }
@@ -120,7 +120,7 @@ void give_pipe(wired& wired, bool child_reads, const std::string& program) {
   wired.theirs.reset(checked(::fcntl(low.get(), F_DUPFD_CLOEXEC, first_free), "fcntl", program));
 }
 
-// For posix_spawn: what the child does before it runs the program.
+// For posix_spawn: the actions of the child before it runs the program.
 class spawning {
  public:
   spawning() {
@@ -166,8 +166,8 @@ class spawning {
   posix_spawnattr_t attributes_;
 };
 
-// The child's descriptors behind its standard streams. The copies have numbers behind those of the
-// child, so that none overwrites another.
+// The child's descriptors behind its standard streams. The copies have numbers behind the child's
+// numbers, so that none overwrites another.
 std::vector<owned_fd> give_descriptors(spawning& how, const std::vector<int>& all,
                                        const std::string& program) {
   std::vector<owned_fd> copies(all.size());

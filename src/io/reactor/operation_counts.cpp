@@ -10,7 +10,7 @@
 namespace troupe::io {
 namespace {
 
-// operation::began: the time of its start, with the logarithm of what the sample stands for in the
+// operation::began: the time of its start, with the logarithm of the sample's weight in the
 // lowest bits. 0: it is no sample.
 constexpr std::uint64_t stride_mask = 15;
 static_assert(std::bit_width(observe::sample_stride::most) - 1 <= stride_mask);

@@ -124,9 +124,9 @@ sched::poller::counts reactor::count() const noexcept {
   return {waits, static_cast<std::uint64_t>(std::max<std::int64_t>(in_flight, 0)), open_slots()};
 }
 
-// The caller, who makes an operation pending, counts as outstanding work itself, as a busy worker
-// or by a hold. So when the first operation comes just as the last one leaves, the order of the two
-// calls of the runtime does not matter.
+// The caller makes an operation pending, and counts as outstanding work itself, as a busy worker
+// or by a hold. When the first operation comes just as the last one leaves, the order of the two
+// calls of the runtime therefore does not matter.
 void reactor::enter(const operation& operation) noexcept {
   sched::waiting_operations::share* const own = sched::busy_share::current();
   if (!waiting.has(own)) [[unlikely]]

@@ -3,14 +3,14 @@
 //
 // A leased read holds a buffer from the moment when it is done until its coroutine has had its
 // turn. While many buffers are leased, a further leased read is not tried when its socket becomes
-// readable. Instead it is told that it is due, and tried in the turn of its coroutine. So buffers
-// are not leased faster than they are used.
+// readable. Instead it is notified as due, and tried in the turn of its coroutine. Buffers are
+// therefore not leased faster than they are used.
 // Rejected: doing so always, which makes the row io/echo_64 3 % slower (a read after a read is
 // faster than a read after a write); doing so for reads without a lease.
 // Invariants
 //   R1  an operation that is due is the first of its queue, or was taken out by abandon(). Only its
 //       turn makes it not due.
-//   R2  an operation is told once each time it becomes due, and is told nothing else: its frame
+//   R2  an operation is notified once each time it becomes due, and of nothing else: its frame
 //       waits for that.
 #include <array>
 #include <atomic>
@@ -168,7 +168,7 @@ class readiness_reactor final : public reactor {
 
  protected:
   bool abandon(slot& at, operation_queue& ended) noexcept override {
-    // epoll keeps a borrowed descriptor in the set while a duplicate of it is open, so it is
+    // epoll keeps a borrowed descriptor in the set while a duplicate of it is open: it is
     // removed. A descriptor that is closed leaves the set by itself.
     if (at.registered && at.borrowed) calls.remove(set_, at.fd);
     for (operation_queue* queue : {&at.readers, &at.writers, &at.watchers}) {
@@ -228,7 +228,7 @@ class readiness_reactor final : public reactor {
   // when `operation` is done instead.
   bool tell_of(slot& at, operation& operation) noexcept {
     int result = calls.add(set_, at.fd, interests, tag_of(at));
-    // The runtime already waits for this descriptor in another slot, so a duplicate of it is added.
+    // The runtime already waits for this descriptor in another slot: a duplicate of it is added.
     if (result == -EEXIST && at.borrowed && !at.duplicated) {
       result = calls.duplicate(at.fd);
       if (result >= 0) {
@@ -238,7 +238,7 @@ class readiness_reactor final : public reactor {
       }
     }
     if (result >= 0) return at.registered = true;
-    // epoll refuses what never blocks (a file).
+    // epoll refuses descriptors that never block (a file).
     operation.result = result == -EPERM && (operation.what == action::readable ||
                                             operation.what == action::writable)
                            ? POLLIN | POLLOUT
@@ -282,7 +282,7 @@ class readiness_reactor final : public reactor {
     tell(after);
   }
 
-  // What is told after the mutex is released.
+  // The notices that are sent after the mutex is released.
   struct news {
     operation_queue ended;
     operation* due = nullptr;

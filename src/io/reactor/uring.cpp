@@ -56,8 +56,8 @@ class uring_reactor final : public reactor {
     return false;
   }
 
-  // The kernel is asked while the slot's mutex keeps the operation from completing. So the request
-  // cannot hit a later operation at the same address.
+  // The kernel is asked while the slot's mutex keeps the operation from completing. The request
+  // therefore cannot hit a later operation at the same address.
   void cancel(operation& operation) noexcept override {
     {
       slot& at = *operation.at;
@@ -219,9 +219,9 @@ class uring_reactor final : public reactor {
     }
   }
 
-  // Applies what the ring says about an operation. Returns false when the operation has to be
+  // Applies a result of the ring to an operation. Returns false when the operation has to be
   // submitted again. A request to end the operation may have arrived while it was not in the ring:
-  // then the kernel did not see that request, so it is obeyed here.
+  // then the kernel did not see that request, and it is obeyed here.
   bool take(slot& at, operation& operation, int result) noexcept {
     if (is_over(at, operation, result)) return true;
     if (!at.closing && !ends(operation)) return false;
@@ -234,12 +234,12 @@ class uring_reactor final : public reactor {
     // Whatever the system says, the descriptor is closed, and its number may already be used again.
     if (operation.what == action::close && result != -ECANCELED)
       return operation.result = result == -EINTR ? 0 : result, true;
-    // The ring has no buffer at this moment, whether or not bytes have arrived. So the operation
-    // first waits until there is something to read.
+    // The ring has no buffer at this moment, whether or not bytes have arrived. The operation
+    // therefore first waits until there is something to read.
     if (result == -ENOBUFS && operation.leased && !operation.begun)
       return operation.begun = true, false;
-    // The system cancels what a thread has submitted when that thread ends. Then it is submitted
-    // again.
+    // The system cancels a thread's operations when that thread ends. Then the operation is
+    // submitted again.
     if (result == -EINTR || result == -EAGAIN || result == -ECANCELED) return false;
     if (operation.what == action::accept && is_of_the_peer(result)) return false;
     if (result <= 0 || operation.what == action::accept || operation.what == action::open)

@@ -112,7 +112,7 @@ class unsent_messages {
   unsent_messages() {
     ::pthread_atfork([] { get().mutex_.lock(); }, [] { get().mutex_.unlock(); },
                      [] {
-                       // The thread is the parent's, and sends what waits there.
+                       // The thread is the parent's, and sends the messages waiting there.
                        get().has_thread_ = false;
                        get().waiting_.clear();
                        get().mutex_.unlock();
@@ -144,7 +144,7 @@ class unsent_messages {
     sigfillset(&all);
     ::pthread_sigmask(SIG_SETMASK, &all, &before);
     try {
-      // It is detached: it keeps no program alive, and uses only what is never destroyed.
+      // It is detached: it keeps no program alive, and uses only objects that are never destroyed.
       std::thread([this] { run(); }).detach();
       has_thread_ = true;
     } catch (const std::exception&) {  // the next message tries again
@@ -203,7 +203,7 @@ void ready() noexcept {
 
 void stopping() noexcept { notify("STOPPING=1\n"); }
 
-// systemd wants the time, to tell this message from the ready() of an earlier one.
+// systemd requires the time, to tell this message from the ready() of an earlier one.
 void reloading() noexcept {
   timespec now{};
   ::clock_gettime(CLOCK_MONOTONIC, &now);

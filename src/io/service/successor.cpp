@@ -21,7 +21,7 @@
 namespace troupe::service {
 namespace {
 
-// This process's environment without what was passed to it.
+// This process's environment without the variables of its predecessor.
 std::vector<std::string> own_environment() {
   std::vector<std::string> environment;
   for (char** one = environ; *one != nullptr; ++one) {

@@ -73,7 +73,7 @@ void simulated_kernel::send_news(const end_ptr& end, news what, std::string byte
 void simulated_kernel::arrive(arrival& arrival) {
   const end_ptr end = arrival.target.lock();
   if (end == nullptr) {
-    // The listener has closed in the meantime, so the connection is reset.
+    // The listener has closed in the meantime: the connection is reset.
     const end_ptr peer =
         arrival.what == news::connection ? arrival.connection->other.lock() : nullptr;
     if (peer != nullptr) send_news(peer, news::reset);
@@ -248,7 +248,7 @@ int simulated_kernel::accept(int fd, sockaddr* peer, socklen_t* bytes) noexcept 
   return put(end);
 }
 
-// Both ends are on one machine, so they are connected at once.
+// Both ends are on one machine: they are connected at once.
 int simulated_kernel::connect_unix(const end_ptr& at, const std::string& path) {
   const end_ptr listener = listener_at(path);
   if (listener == nullptr) return -ENOENT;
@@ -356,8 +356,8 @@ int simulated_kernel::close(int fd) noexcept {
   if (found == ends_.end()) return fd >= first_simulated ? -EBADF : real_kernel().close(fd);
   const end_ptr at = found->second;
   ends_.erase(found);
-  // Bytes that were not read, and connections that were not accepted, are lost; the peer is told
-  // so.
+  // Bytes that were not read, and connections that were not accepted, are lost; the peer gets a
+  // reset.
   const auto leave = [this](end& gone, bool lost) {
     const end_ptr peer = gone.other.lock();
     if (peer == nullptr) return;

@@ -36,7 +36,7 @@ descriptor accept_base::take(operation_suspension& wait) {
 
 namespace {
 
-// No event reports that a descriptor was closed, so it tries again; a try costs a few microseconds,
+// No event reports that a descriptor was closed: it tries again; a try costs a few microseconds,
 // far less than a percent of a core.
 constexpr std::chrono::nanoseconds pause_min = std::chrono::milliseconds(1),
                                    pause_max = std::chrono::milliseconds(25);

@@ -19,7 +19,7 @@ descriptor& connect_job::prepare(operation_suspension& wait) {
 }
 
 tcp_stream connect_job::finish(operation_suspension& wait) {
-  // A socket that is not connected cannot name its peer, so the name is taken from here.
+  // A socket that is not connected cannot name its peer: the name is taken from here.
   if (wait.result < 0 && wait.result != -ECANCELED)
     throw io_error("connect", endpoint_.to_string(), -wait.result);
   wait.check("connect");

@@ -31,7 +31,7 @@ descriptor& send_job::prepare(operation_suspension& wait) noexcept {
 }
 
 void send_job::finish(operation_suspension& wait) const {
-  // The socket does not know this peer, so the name is taken from here.
+  // The socket does not have this peer's name: the name is taken from here.
   if (has_address_ && wait.result < 0 && wait.result != -ECANCELED)
     throw io_error("send", endpoint_.to_string(), -wait.result);
   wait.check("send");

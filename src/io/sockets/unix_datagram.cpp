@@ -23,7 +23,7 @@ unix_message unix_receive_job::finish(operation_suspension& wait) const {
   if (const std::size_t bytes = wait.address_bytes; bytes > offsetof(sockaddr_un, sun_path)) {
     const std::size_t most =
         std::min(bytes - offsetof(sockaddr_un, sun_path), sizeof from_.sun_path);
-    // A path ends with a zero byte; an abstract name begins with one.
+    // A path ends with a zero byte; an abstract name begins with a zero byte.
     message.from.assign(from_.sun_path,
                         from_.sun_path[0] == '\0' ? most : ::strnlen(from_.sun_path, most));
   }

@@ -97,7 +97,7 @@ unix_listener unix_listener::listen(const std::string& path, const listen_option
   listener.weak_ = options.weak;
   listener.descriptor_ = io::make_socket(AF_UNIX, SOCK_STREAM, path);
   listener.file_ = io::bind_unix(listener.descriptor_, path, SOCK_STREAM);
-  // Nobody can connect before listen().
+  // No client can connect before listen().
   if (options.permissions && listener.file_.is_kept()) {
     const int changed = ::chmod(path.c_str(), *options.permissions & 07777);
     io::checked(changed == 0 ? 0 : -errno, "chmod", path);

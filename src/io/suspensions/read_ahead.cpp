@@ -15,8 +15,8 @@ bool read_ahead::must_wait(const stream& from) noexcept {
   return at->reads_ahead;
 }
 
-// A stream that was closed or moved since the read began has no slot any more: what is held lies in
-// the slot that it had.
+// A stream that was closed or moved since the read began has no slot any more: the held bytes lie
+// in the slot that it had.
 void read_ahead::see(const stream& from) {
   slot* const at = from.descriptor_.bound();
   if (at == nullptr || (at == at_ && at->generation == generation_)) return;

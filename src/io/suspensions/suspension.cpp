@@ -3,8 +3,8 @@
 // ends the wait in one of two ways:
 // - it has completed the operation: on_completed();
 // - the operation is due: it can be done now, and the coroutine's own turn does it (carry_out()).
-//   So a leased read, once many leased buffers are in use, takes one no sooner than its coroutine
-//   runs.
+//   A leased read, once many leased buffers are in use, therefore takes one no sooner than its
+//   coroutine runs.
 // A timeout, a stop or a cancelled actor calls end_early(), which asks the reactor to complete the
 // operation now.
 #include "troupe/io/operations/suspension.hpp"
@@ -80,7 +80,7 @@ std::int32_t write_at_once(tasks::coroutine& awaiting, const descriptor& descrip
   if (at == nullptr || bytes.empty() || bytes.size() > INT32_MAX || call.cancelled || others_turn)
     return 0;
   // A write that is refused also counts. Otherwise a coroutine that keeps writing to a peer that
-  // has gone would let no other turn run.
+  // has disconnected would let no other turn run.
   static_cast<void>(call.spend(operation_suspension::share));  // some units are left
   const std::int32_t sent = at->owner->write_at_once(*at, bytes, whole);
   // A part of a whole write is counted with the rest.
@@ -137,7 +137,7 @@ bool operation_suspension::suspend(tasks::coroutine& awaiting, descriptor& on) {
 }
 
 bool operation_suspension::take_kept() noexcept {
-  // Only the reader may look: it is another thread than that of a writer.
+  // Only the reader may look: a writer is another thread.
   if (!can_be_kept(what) || at->kept == nullptr) [[likely]]
     return false;
   const bool is_done = at->kept->give(*this, *owner().buffers);
@@ -147,7 +147,7 @@ bool operation_suspension::take_kept() noexcept {
   return is_done;
 }
 
-// Without memory the operation keeps what it was given.
+// Without memory the operation keeps its bytes.
 void operation_suspension::give_back() noexcept {
   const bool is_partial = what == action::read && whole && result == -ECANCELED;
   const bool has_given = what == action::read ? done != 0 : result >= 0;
@@ -197,7 +197,7 @@ const char* operation_suspension::act_on(sched::message* base, void*, sched::mes
     self.end_early(reason::cancelled);
     return nullptr;  // its completion is on its way
   }
-  // At the end of the runtime no other thread polls for completions, so this one does.
+  // At the end of the runtime no other thread polls for completions: this one does.
   if (act == sched::message_act::reclaim) {
     // order: acquire  the thread that ended the suspension is done with it; pairs with
     // suspension::arrive/release
@@ -278,7 +278,7 @@ bool limited_suspension::suspend(tasks::coroutine& awaiting, descriptor& on,
     }
     if (stop.stop_possible()) stop_.emplace(stop, on_stop{*this});
   } catch (...) {
-    // the caller asked for a limit, so the operation must not run without it
+    // the caller asked for a limit: the operation must not run without it
     end_early(reason::timed_out);
   }
   return true;

@@ -1,4 +1,4 @@
-// running: what each thread runs right now: an actor's turn, a posted procedure, jobs, or nothing
+// running: the work of each thread right now: an actor's turn, a posted procedure, jobs, or nothing
 // of a runtime's. For the layers above, and for messages that say why a stop takes so long.
 #pragma once
 
