@@ -24,7 +24,7 @@ std::size_t size_on(std::size_t bytes) noexcept {
   return (bytes + grain - 1) / grain * grain + red_zone;
 }
 
-// Chooses the next larger class than that of the newest block, as far as the context's limit
+// Chooses the next larger class than the class of the newest block, as far as the context's limit
 // allows.
 std::uint8_t next_class(const block& newest, std::size_t need, std::size_t left) noexcept {
   auto chosen = std::min<std::uint8_t>(static_cast<std::uint8_t>(newest.size_class + 1),

@@ -17,7 +17,7 @@ namespace {
 struct limits_of_field {
   cron_field field;
   unsigned least, most;
-  std::string_view names;  // of three letters each, beginning with that of `least`
+  std::string_view names;  // of three letters each, beginning with the name of `least`
 };
 constexpr std::array<limits_of_field, 6> all_fields{{
     {cron_field::second, 0, 59, ""},

@@ -13,7 +13,7 @@ namespace {
 
 using system_time = std::chrono::system_clock::time_point;
 
-// What time it is: that of the system, or of the simulated program.
+// The time of the system, or of the simulated program.
 system_time time_now(const cron_options& options) {
   if (!kit::is_simulated()) return std::chrono::system_clock::now();
   return system_time(time_span(now()).after(options.simulated_start.time_since_epoch()));

@@ -41,7 +41,7 @@ const char* name_of(failure kind) noexcept {
   }
 }
 
-// What databases answer to whose fault it was (docs/protocols/verdicts.md).
+// The verdicts of databases: whose fault each error is (docs/protocols/verdicts.md).
 verdict error::judged() const noexcept {
   using enum verdict::party;
   using enum verdict::again;

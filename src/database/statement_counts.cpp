@@ -125,7 +125,7 @@ bool skip_dollars(std::string_view& text) noexcept {
   return true;
 }
 
-// A blank, a comment or a value at the begin of `text`; returns its replacement, if it is one.
+// A blank, a comment or a value at the begin of `text`; returns its replacement, or null.
 const char* take_unnamed(std::string_view& text) noexcept {
   if (std::string_view(" \t\r\n\f\v").find(text.front()) != std::string_view::npos) {
     text.remove_prefix(1);
@@ -158,7 +158,7 @@ std::string normalized(std::string_view statement) {
       if (*stands != ' ' || (!label.empty() && label.back() != ' ')) label += stands;
       continue;
     }
-    // A word is taken whole: digits in it are no number, nor are those of a parameter.
+    // A word is taken whole: digits in it are no number, nor are the digits of a parameter.
     const bool is_name = is_word(statement.front()) || statement.front() == '$';
     do {
       label += statement.front();

@@ -111,7 +111,7 @@ void query::start() {
   ares_getaddrinfo(channel_, host_.c_str(), nullptr, &hints, &on_answer, this);
 }
 
-// c-ares no longer wants anything from a socket and is about to close it.
+// c-ares no longer needs a socket and is about to close it.
 void query::on_socket(void* self, ares_socket_t fd, int readable, int writable) noexcept {
   auto& lookup = *static_cast<query*>(self);
   epoll_event wanted{};

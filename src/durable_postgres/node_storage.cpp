@@ -5,8 +5,8 @@
 //   N1  A transaction stores something only while it holds the rows of all shards of its batch, and
 //       these name this node with the batch's fences. A node that takes a shard over changes its
 //       row, and so waits until the transaction has ended.
-//   N2  Before them it locks the node's own row in durable_nodes, so last_batch() waits for what a
-//       lost connection has left in the server.
+//   N2  Before them it locks the node's own row in durable_nodes, which makes last_batch() wait for
+//       transactions that a lost connection has left in the server.
 #include <algorithm>
 #include <mutex>
 #include <set>
@@ -26,11 +26,11 @@ namespace {
 
 using postgres::transaction;
 
-// The server ends a transaction whose node has disappeared. Until then nobody takes over
+// The server ends a transaction whose node has disappeared. Until then no node takes over
 // its shards. It is shorter than the usual lease.
 constexpr const char* node_silence_max_ms = "3000";
 
-// Whom a row of durable_nodes and those of cluster_shards name.
+// The node that a row of durable_nodes and the rows of cluster_shards name.
 struct identity {
   std::string cluster, life;
   std::int64_t owner = 0;  // of this storage; another one of the same life takes over
@@ -53,7 +53,7 @@ task<> check_others(transaction& within, identity_ref node) {
         ", and this node is of " + node->cluster + "; give each cluster a schema of its own");
 }
 
-// A store without a cluster does not know the shards of what it has left there. It is shut out
+// A store without a cluster cannot tell the shards of its remaining data. It is shut out
 // first: its next transaction would wait for the row of the owner.
 task<> upgrade(transaction& within, identity_ref node) {
   auto takes = within.execute("UPDATE durable_meta SET value = $1::bigint WHERE name = 'owner'",

@@ -38,8 +38,8 @@ void check_owner(std::int64_t owner, std::int64_t mine) {
         "this one can store nothing any more");
 }
 
-// Keeps the row of the owner until the transaction ends. So a process that has lost the store
-// commits either before the new owner reads the tables, or not at all.
+// Keeps the row of the owner until the transaction ends. A process that has lost the store
+// therefore commits either before the new owner reads the tables, or not at all.
 task<> keep_owner(transaction& within, std::int64_t mine) {
   auto asks = within.query_one<std::tuple<std::int64_t, std::string>>(
       "SELECT value, set_config('idle_in_transaction_session_timeout', $1::text, true) "
@@ -98,7 +98,7 @@ void refuse_missing_row() {
 }
 
 task<> make_tables(transaction& within) {
-  // Each statement sees what others have committed before it, however the server is set.
+  // Each statement sees the earlier commits of others, whatever the server's settings are.
   auto sets = within.execute("SET TRANSACTION ISOLATION LEVEL READ COMMITTED");
   co_await std::move(sets);
   auto locks = within.execute("SELECT pg_advisory_xact_lock($1::bigint)", opening_lock);

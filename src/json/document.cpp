@@ -14,7 +14,7 @@
 #include <simdjson.h>
 #pragma GCC diagnostic pop
 
-// Rejected: simdjson's on-demand reader. It does not check what is skipped, so that a text that is
+// Rejected: simdjson's on-demand reader. It does not check skipped parts, so that a text that is
 // no JSON could be read (docs/decisions/json.md).
 namespace troupe::json::parts {
 
@@ -58,7 +58,7 @@ document::document(std::string_view text, const read_options& how)
     : parser_(std::exchange(kept_parser<parser>(), nullptr)) {
   if (text.size() > how.bytes)
     throw json_error("", "the text has more than " + std::to_string(how.bytes) + " bytes");
-  if (text.empty()) text = std::string_view("");  // simdjson copies it, and wants no null pointer
+  if (text.empty()) text = std::string_view("");  // simdjson copies it, and allows no null pointer
   if (parser_ == nullptr) parser_ = std::make_unique<parser>();
   simdjson::dom::parser& by = parser_->is;
   const std::size_t depth = std::clamp(how.depth, std::size_t{1}, depth_most);
@@ -102,7 +102,7 @@ bool value::boolean() const noexcept { return unpacked<element>(is_).get_bool().
 
 namespace {
 
-// The whole number that a double is, as far as each whole number around it is one.
+// The whole number that a double is, as far as each whole number around it has a double.
 std::optional<std::int64_t> whole_of(double number) noexcept {
   constexpr double exact_max = 9'007'199'254'740'992;  // 2^53
   if (!(std::abs(number) < exact_max) || std::trunc(number) != number) return std::nullopt;

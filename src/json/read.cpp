@@ -141,7 +141,7 @@ void unknown_members::add(std::string_view name, const value& is, const place& w
 
 void unknown_members::check(const place& within) { check_twice(names_, within); }
 
-// A text of a few bytes cannot ask for much memory at once: what is more grows as it is read.
+// A text of a few bytes cannot ask for much memory at once: the rest grows as it is read.
 std::size_t reserved(std::size_t elements, std::size_t bytes_each) noexcept {
   constexpr std::size_t bytes_max = 64 * 1024;
   return std::min(elements, bytes_max / bytes_each);

@@ -29,7 +29,7 @@ class circuit_state : public std::enable_shared_from_this<circuit_state> {
   void reset() noexcept;
 
  private:
-  // What was counted in one tenth of the window.
+  // The counts of one tenth of the window.
   struct step {
     std::int64_t number = -1;
     std::uint64_t succeeded = 0, failed = 0;

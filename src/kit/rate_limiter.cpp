@@ -1,8 +1,8 @@
 // Invariants, all under the mutex
-//   L1  `level` is the number of tokens, in units of a token for each ns of `per`: so a nanosecond
-//       adds exactly `tokens` units, and nothing is ever rounded.
+//   L1  `level` is the number of tokens, in units of a token for each ns of `per`: a nanosecond
+//       therefore adds exactly `tokens` units, and nothing is ever rounded.
 //   L2  `wanted` is the sum of the tokens of those who wait. While it is not zero, only the
-//       holder of `turn` takes tokens: so no caller overtakes another.
+//       holder of `turn` takes tokens: no caller overtakes another.
 #include "troupe/kit/rate_limiter.hpp"
 
 #include <algorithm>
@@ -91,7 +91,7 @@ class turn_holder {
   sync::permits& turn_;
 };
 
-// Counts what a party waits for, as long as it waits.
+// Counts the tokens that a party waits for, as long as it waits.
 class wanted_tokens {
  public:
   wanted_tokens(limiter_state& limiter, std::uint64_t tokens) noexcept

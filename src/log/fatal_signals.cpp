@@ -38,8 +38,8 @@ void await_first() noexcept {
     ::poll(nullptr, 0, nap_ms);
 }
 
-// Writes the buffer, restores the previous actions, and raises the signal again, with what the
-// kernel said about it.
+// Writes the buffer, restores the previous actions, and raises the signal again, with the kernel's
+// data about it.
 void on_fatal(int signal, ::siginfo_t* why, void*) {
   const int error_before = errno;
   ::pid_t seen = 0;

@@ -24,7 +24,7 @@ std::mutex& registry_mutex() {
   return instance;
 }
 
-// Under the mutex. A state is made for a name without one.
+// Under the mutex. A name without a state gets a new state.
 logger_state& find(std::string_view name) {
   if (name.empty()) return root_state;
   for (logger_state* logger = root_state.next; logger != nullptr; logger = logger->next) {

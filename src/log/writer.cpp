@@ -28,7 +28,7 @@ namespace {
 
 // The writer lets lines gather for this time, so that most callers need not wake it.
 constexpr std::chrono::milliseconds gathers{5};
-// For the last lines, at exit(), and for what flush() and configure() write.
+// For the last lines, at exit(), and for the lines that flush() and configure() write.
 constexpr std::int64_t end_limit_ns = 2'000'000'000;
 // A pipe that is ready takes so much without blocking.
 constexpr std::size_t piece_bytes = 4096;
@@ -114,8 +114,8 @@ void writer::start() {
   catch_fatal_signals([]() noexcept { get().write_in_signal(); });
 }
 
-// The child has no thread that writes: its lines are written at once. What the buffers hold is the
-// parent's to write.
+// The child has no thread that writes: its lines are written at once. The lines in the buffers are
+// the parent's to write.
 void writer::after_fork() noexcept {
   if (!thread_stage_.has_ended()) thread_stage_.end();
   // order: relaxed (both)  the child has one thread
@@ -251,10 +251,10 @@ void writer::tell_dropped() noexcept try {
   dropped_told_ = now;
   if (write_lines(warning.text().data(), warning.text().size(), written) != end_of_write::whole)
     drop();
-} catch (const std::bad_alloc&) {  // it is told later
+} catch (const std::bad_alloc&) {  // it is reported later
 }
 
-// Adds to `written` what was written.
+// Adds the number of written bytes to `written`.
 writer::end_of_write writer::write_lines(const char* bytes, std::size_t size,
                                          std::atomic<std::size_t>& written) noexcept {
   // order: relaxed  guarded by output_mutex_
@@ -311,7 +311,7 @@ bool writer::await_room() noexcept {
     if (::poll(&ready, 1, look_ms) != 0) return true;  // an error is write's to tell
     if (is_over()) return false;
     if (patience_end_ns_ != 0) {
-      // order: acquire  pairs with end/release: then the limit is that of is_over()
+      // order: acquire  pairs with end/release: then the limit of is_over() applies
       if (!ends_.load(std::memory_order_acquire) && base::now_ns() > patience_end_ns_) return false;
     } else if (waiters_.load(std::memory_order_relaxed) != 0) {  // order: relaxed  a request
       return false;
@@ -363,7 +363,7 @@ void writer::set_sink() noexcept {
 }
 
 // Another thread may be in a write: its end is waited for, not longer than a little while. The
-// buffers stay where they are, since nobody can finish a line of another thread.
+// buffers stay where they are, since no thread can finish a line of another thread.
 void writer::write_in_signal() noexcept {
   const base::without_write_signals guard;
   gate_.crash();

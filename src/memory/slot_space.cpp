@@ -22,7 +22,7 @@ void slot_space::size_class::keep(free_block* batch) noexcept {
   try {
     full.push_back(batch);
   } catch (const std::bad_alloc&) {
-    // The comment in the header says what happens then.
+    // The comment in the header describes that case.
   }
 }
 

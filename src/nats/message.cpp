@@ -42,7 +42,7 @@ void headers::add(std::string_view name, std::string_view value) {
 }
 void headers::set(std::string_view name, std::string_view value) {
   check_field(name, value);
-  const std::string kept(name);  // may be a view of what is removed
+  const std::string kept(name);  // may be a view of the removed field
   std::string given(value);
   remove(kept);
   fields_.emplace_back(kept, std::move(given));
@@ -74,7 +74,7 @@ std::size_t headers::block_bytes() const noexcept {
   return bytes;
 }
 
-// Other clients wrote it: what is no header is left out, and harms nothing else.
+// Other clients wrote it: text that is no header is left out, and harms nothing else.
 headers headers::parse(std::string_view block) {
   headers parsed;
   std::size_t end = block.find(line_end);

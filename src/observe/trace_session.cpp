@@ -77,8 +77,8 @@ void say(const char* text) noexcept {
   static_cast<void>(base::bounded_write(STDERR_FILENO, text, patience_ms));
 }
 
-// A signal that ends the program. One that somebody sends is caught only where the program leaves
-// it to the system; one that the program waits for never comes here.
+// A signal that ends the program. A signal from another process is caught only where the program
+// leaves it to the system; one that the program waits for never comes here.
 struct fatal_signal {
   int signal;
   const char* mark;
@@ -97,7 +97,7 @@ constinit std::atomic<bool> crash_written{false};  // that thread has written it
 constinit std::atomic<void (*)() noexcept> writes_too{nullptr};
 
 void write_trace(bool is_crash) noexcept {
-  // Other threads continue; what they record from here on is not read.
+  // Other threads continue; their records from here on are not read.
   for (const watched each :
        {watched::events, watched::trace_contexts, watched::counts, watched::spans})
     unwatch(each);
@@ -127,7 +127,7 @@ void await_writer() noexcept {
     ::poll(nullptr, 0, nap_ms);
 }
 
-// Passes on what the kernel said about the signal, for example the address: a handler that was
+// Passes on the kernel's data about the signal, for example the address: a handler that was
 // installed before may read it.
 void raise_again(int signal, ::siginfo_t& why) noexcept {
   if (::syscall(SYS_rt_tgsigqueueinfo, ::getpid(), ::gettid(), signal, &why) != 0) ::raise(signal);
@@ -138,7 +138,7 @@ void on_fatal_signal(int signal, ::siginfo_t* why, void*) {
   const int error_before = errno;
   pid_t first = 0;
   const pid_t self = ::gettid();
-  // order: relaxed (both)  decides which thread is the first; what it writes is a file
+  // order: relaxed (both)  decides which thread is the first; its output is a file
   if (crashed_first.compare_exchange_strong(first, self, std::memory_order_relaxed)) {
     bool is_crash = true;
     for (const fatal_signal& caught : fatal_signals) {
@@ -190,7 +190,7 @@ void begin(recording& now) {
                          ": must be text, or a file's name that ends in .json");
     }
     now.path = wanted;
-    // Nobody may read a named pipe yet (ENXIO).
+    // A named pipe may have no reader yet (ENXIO).
     const int error = now.open_file();
     if (error != 0 && error != ENXIO)
       trace_file.failed("TROUPE_TRACE=" + wanted + " cannot be written", error);

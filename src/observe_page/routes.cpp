@@ -19,7 +19,7 @@ std::string value_of(const http::request& asked, std::string_view name, std::str
   return asked.query_value(name).value_or(std::move(otherwise));
 }
 
-// A question is one line: what is in the query must not end it.
+// A question is one line: the text of the query must not end it.
 bool is_line(std::string_view question) noexcept {
   return question.find('\n') == std::string_view::npos;
 }
@@ -128,7 +128,7 @@ void add_routes(http::router& routes, const std::string& folder, const std::stri
           return send_moments(events, cache, runtime);
         });
   });
-  // What a click asks for.
+  // The requests of a click.
   const auto add = [&](const char* path, auto question) {
     routes.get(folder + path,
                [cache, refuses, question](const http::request& asked) -> task<http::response> {

@@ -140,7 +140,7 @@ std::chrono::nanoseconds export_thread::until_metrics() const noexcept {
 void export_thread::send_until_end(runtime& by, const http::client& web) noexcept {
   metrics_due_ns_ = base::now_ns() + metrics_pause_ns();
   for (;;) {
-    // What comes from here on wakes it again.
+    // Spans that come from here on wake it again.
     const std::uint32_t seen = source_.wakes();
     const bool last = stops();
     send_due_metrics(by, web);

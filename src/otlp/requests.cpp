@@ -59,7 +59,7 @@ task<outcome> post(http::client web, http::client_request asked, std::uint64_t c
     result.asks_for = pause_in(answer.field("Retry-After"));
     if (!result.taken)
       result.why = "the collector answers with status " + std::to_string(answer.status());
-    // What the answer says is of interest, but not needed.
+    // The text of the answer is of interest, but not needed.
     const std::string text = co_await answer.read_all();
     result.rejected = rejected_in(text, rejected_key, count);
   } catch (const std::exception& failed) {

@@ -16,8 +16,8 @@ constexpr std::chrono::nanoseconds retry_after = std::chrono::milliseconds(100);
 
 bool admission::is_exhaustion(const io_error& what) noexcept { return io::is_exhaustion(what); }
 
-// The event is reset before the limits are checked. So a connection that leaves after the check
-// sets it.
+// The event is reset before the limits are checked. A connection that leaves after the check
+// therefore sets it.
 task<bool> admission::wait_for_space(std::stop_token end) {
   while (!end.stop_requested()) {
     left_.reset();

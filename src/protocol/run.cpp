@@ -45,7 +45,7 @@ struct runner {
   given to_callback{};
   outgoing out{};
   bool something = false;  // something was sent since the last callback
-  bool by_peer = false;    // what is thrown comes from the stream, or its time is over
+  bool by_peer = false;    // the exception comes from the stream, or its time is over
   std::size_t read_bytes = first_read_bytes;
   std::string unfinished{};  // the beginning of a line
   bool too_long = false;     // the line behind those that were passed on is too long
@@ -197,7 +197,7 @@ struct runner {
     to_callback.lines = lines;
     call([this] { handlers.received(peer, to_callback, out); });
   }
-  // A final CR may be half of the line end, so it does not count.
+  // A final CR may be half of the line end: it does not count.
   bool is_too_long(std::string_view line) const noexcept {
     return line.size() - (line.ends_with('\r') ? 1 : 0) > options.line_bytes_max;
   }
@@ -252,8 +252,8 @@ struct runner {
     if (!what.after.empty()) co_await write(what.after);
   }
 
-  // Closing a stream with unread bytes resets it, and the peer may then lose what was sent last. So
-  // these bytes are read before the stream is closed.
+  // Closing a stream with unread bytes resets it, and the peer may then lose the bytes that were
+  // sent last. The unread bytes are therefore read before the stream is closed.
   task<> linger_after_rejection() {
     by_peer = true;
     peer.wire_.shut_down_write(line());
@@ -274,8 +274,8 @@ struct runner {
     by_peer = false;
   }
 
-  // The same for a connection that was waiting when the stop came: what was sent may still be on
-  // its way.
+  // The same for a connection that was waiting when the stop came: sent bytes may still be on
+  // their way.
   task<> try_rejection_linger() {
     try {
       co_await linger_after_rejection();

@@ -150,7 +150,7 @@ const char* name_of(durability stored) noexcept {
 
 }  // namespace
 
-// With what others a statement may run.
+// The other statements with which a statement may run.
 enum class company : std::uint8_t {
   none,  // it may mean something else within a transaction
   queries,
@@ -170,7 +170,7 @@ company company_of(sqlite3_stmt* made) {
   return changes ? company::changes : company::none;
 }
 
-// What SQLite says of a statement while it compiles it.
+// SQLite's account of a statement while it compiles it.
 struct statement_acts {
   bool transaction = false;  // it begins or ends a transaction
   bool change = false;       // it changes rows of a table
@@ -252,7 +252,7 @@ void session::end_call() const {
   throw error(failure::broken, SQLITE_INTERRUPT, "troupe: sqlite: the statement was interrupted");
 }
 
-// The pauses are those of sqlite3_busy_timeout(), which would not look at the call.
+// The same pauses as in sqlite3_busy_timeout(), which would not look at the call.
 int session::wait_for_lock(int tries) const noexcept {
   using std::chrono::milliseconds;
   constexpr std::array<int, 12> pauses_ms{1, 2, 5, 10, 15, 20, 25, 25, 25, 50, 50, 100};
@@ -262,7 +262,7 @@ int session::wait_for_lock(int tries) const noexcept {
   const std::chrono::nanoseconds left = options_.busy_timeout - waited;
   if (left.count() <= 0 || is_call_over()) return 0;
   const milliseconds pause(pauses_ms[std::min<std::size_t>(static_cast<std::size_t>(tries), 11)]);
-  // sleeps: another process holds the lock of the file, and tells nobody when it lets go
+  // sleeps: another process holds the lock of the file, and gives no notice when it lets go
   const std::int64_t began_ns = base::now_ns();
   std::this_thread::sleep_for(std::min<std::chrono::nanoseconds>(pause, left));
   waits_->note_lock(std::chrono::nanoseconds(base::now_ns() - began_ns));
@@ -308,7 +308,7 @@ void session::set_up() {
   constexpr int steps_between_looks = 4096;
   sqlite3_progress_handler(state_->db, steps_between_looks, &is_call_over, this);
   sqlite3_busy_handler(state_->db, &wait_for_lock, this);
-  // A caller that was told of the end of its call finds nothing stored later.
+  // A caller whose call has ended with an error finds nothing stored later.
   sqlite3_commit_hook(state_->db, &is_call_over, this);
   sqlite3_set_authorizer(state_->db, &note_act, &state_->acts);
   std::string text = "PRAGMA foreign_keys=ON;PRAGMA synchronous=";
@@ -502,7 +502,7 @@ bool session::run_as_one(std::vector<waiting_call*>& calls) {
       call->failed = is_unknown ? std::current_exception() : nullptr;
     return is_unknown;
   } catch (...) {
-    // Each is told its own reason.
+    // Each gets its own reason.
     for (waiting_call* const call : calls) call->failed = nullptr;
     return false;
   }

@@ -9,7 +9,7 @@ bool select_wait::any_ready() const noexcept {
 }
 
 bool select_wait::suspend(tasks::coroutine& user) {
-  // those of a wait that is over at once run now or never
+  // the actions of a wait that is over at once run now or never
   const bool later = at_most_.count() > 0 && !user.call->spend_start();
   bool ready = false;
   for (tasks::side_call* const side : sides_)

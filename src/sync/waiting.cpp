@@ -12,7 +12,7 @@ bool thread_sleep::wait_for(time_span at_most) noexcept {
   using std::chrono::steady_clock;
   const bool limited = at_most != std::chrono::nanoseconds::max();
   const auto began = steady_clock::now();
-  // order: acquire  sees what the thread did that ended the wait; pairs with notify/release
+  // order: acquire  sees the writes of the thread that ended the wait; pairs with notify/release
   while (woken_.load(std::memory_order_acquire) == 0) {
     if (!limited) {
       base::kernel_futex::wait(woken_, 0, nullptr);

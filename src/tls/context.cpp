@@ -119,8 +119,8 @@ void context_state::set_protocols(const tls_options& options) {
 }
 
 void context_state::set_sessions(const tls_options& options) {
-  // A server sends its tickets with its first write (connection::write). So a peer that does not
-  // read them cannot keep the handshake from ending.
+  // A server sends its tickets with its first write (connection::write). A peer that does not
+  // read them therefore cannot keep the handshake from ending.
   SSL_CTX_set_num_tickets(get(), 0);
   if (!tickets_) SSL_CTX_set_options(get(), SSL_OP_NO_TICKET);
   if (server_) {

@@ -11,12 +11,12 @@ namespace troupe {
 namespace tls {
 namespace {
 
-// How long sending an alert may take. Our side must learn what is wrong; telling the peer is a
+// How long sending an alert may take. Our side must learn the reason; telling the peer is a
 // courtesy.
 constexpr std::chrono::milliseconds alert_wait_max{100};
 
-// An operation with limits gets a coroutine of its own, and is passed by reference. So no coroutine
-// frame is too large for the pool of blocks.
+// An operation with limits gets a coroutine of its own, and is passed by reference. No coroutine
+// frame is therefore too large for the pool of blocks.
 struct limited_read {
   stream& from;
   std::span<std::byte> to;
@@ -66,7 +66,7 @@ task<> fill(connection& on, const tasks::limits& within) {
   on.arrived(bytes);
 }
 
-// Sends the alert that says what is wrong, if the writer lock is free. If a write is under way, the
+// Sends the alert with the reason, if the writer lock is free. If a write is under way, the
 // alert goes with that. Waiting for the write could take without end, because the peer may wait for
 // us to read.
 task<> tell_peer(connection& on, bool has_lock) {
@@ -76,7 +76,7 @@ task<> tell_peer(connection& on, bool has_lock) {
   const tasks::limits soon(alert_wait_max, {});
   try {
     co_await flush(on, soon);
-  } catch (const error&) {  // the first failure is what counts
+  } catch (const error&) {  // the first failure counts
   }
 }
 
@@ -158,7 +158,7 @@ task<std::size_t> write_bytes(connection_ptr on, std::string_view bytes, bool wh
   on->check_usable();
   const held_lock writes(*on, lock_kind::writer);
   std::size_t done = 0;
-  co_await flush(*on, within);  // what an earlier write has left
+  co_await flush(*on, within);  // the rest of an earlier write
   while (done < bytes.size()) {
     const bool others_turn = co_await io::at_once::turn_is_over();
     if (others_turn) co_await let_others_in();

@@ -91,7 +91,7 @@ void connection::verify_host() {
     throw option_error("troupe: tls_stream::client: \"" + host_ + "\" is not the name of a host");
   }
   const bool address = is_address(host_);
-  // Does what SSL_set_tlsext_host_name does, without its C-style cast.
+  // The same as SSL_set_tlsext_host_name, without its C-style cast.
   void* name = const_cast<char*>(host_.c_str());
   if (!address &&
       SSL_ctrl(ssl_.get(), SSL_CTRL_SET_TLSEXT_HOSTNAME, TLSEXT_NAMETYPE_host_name, name) != 1) {
@@ -161,7 +161,7 @@ step connection::read(std::span<std::byte> buffer, std::size_t behind, std::size
     failure_.emplace(tls_failure::protocol, "read", name_, "the client wants to renegotiate");
     return step::failed;
   }
-  // Answers that reading produces are sent with the next write, if there is one.
+  // Answers that reading produces are sent with the next write, if another write comes.
   if (pending_.rest().size() <= unsent_bytes_max) return how;
   failure_.emplace(tls_failure::protocol, "read", name_,
                    "the peer wants more answers than it gets");
@@ -178,8 +178,8 @@ step connection::write(std::string_view chunk) {
   if (progress_.begin_to_write() && context_->server() && context_->tickets())
     SSL_new_session_ticket(ssl_.get());
   std::size_t written = 0;
-  // The caller has the writer lock (T3), and everything before was sent. So what the system takes
-  // at once need not be copied.
+  // The caller has the writer lock (T3), and everything before was sent. Bytes that the system
+  // takes at once therefore need not be copied.
   sends_at_once_ = flying_.empty() && pending_.empty();
   const step how = after(SSL_write_ex(ssl_.get(), chunk.data(), chunk.size(), &written), "write");
   sends_at_once_ = false;
@@ -213,7 +213,7 @@ step connection::say_goodbye() {
   return result == 0 ? step::done : must_not_end(after(result, "shutdown"), "shutdown");
 }
 
-// The peer's close_notify ends only what is read. For any other operation an end is a failure.
+// The peer's close_notify ends only reading. For any other operation an end is a failure.
 step connection::must_not_end(step how, const char* operation) {
   if (how != step::ended) return how;
   fail(operation);

@@ -1,4 +1,4 @@
-// Free blocks: those of a thread, those of the depot, and new ones cut from chunks.
+// Free blocks: a thread's blocks, the depot's blocks, and new ones cut from chunks.
 #include "context/blocks/block.hpp"
 
 #include <sys/mman.h>
@@ -196,7 +196,7 @@ block& take_block(std::uint8_t size_class, std::size_t at_least, context* owner)
   }
   taken->older = taken->newer = nullptr;
   taken->end = reinterpret_cast<std::byte*>(taken) + taken->bytes;
-  // order: relaxed  no other thread knows the block yet
+  // order: relaxed  no other thread can see the block yet
   taken->shares.store(1, std::memory_order_relaxed);
   set_owner(*taken, owner != nullptr ? owner : reinterpret_cast<context*>(taken->begin()));
   count(&tally::bytes, static_cast<std::int64_t>(taken->bytes));

@@ -21,7 +21,7 @@ constexpr std::int64_t look_ns = 40'000;  // a look costs about 0.1 µs
 // Consecutive parts; any number of threads take the next one.
 class alignas(base::line_bytes) stretch {
  public:
-  // Before any other thread knows of it.
+  // Before any other thread can see it.
   void begin(std::size_t first, std::size_t last) noexcept {
     next_.store(first, std::memory_order_relaxed);  // order: relaxed  the fork publishes it
     end_ = last;

@@ -149,7 +149,7 @@ loop_segment::loop_segment() : before(loops_here) {
   if (pool != nullptr) {
     works.emplace(*pool);
     threads = tree == nullptr ? threads_of(pool) : tree->threads;
-    if (pool->is_simulated() && pool->shares()) threads = 2;  // this thread takes back what it gave
+    if (pool->is_simulated() && pool->shares()) threads = 2;  // this thread takes its parts back
     if (threads > 1) {
       static_cast<void>(this_thread());  // giving must not throw
       pool->tree_begins();

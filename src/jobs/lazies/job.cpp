@@ -1,4 +1,4 @@
-// How a thread handles the jobs that it makes, and the jobs that it wants.
+// How a thread handles the jobs that it makes, and the jobs that it needs.
 #include "troupe/jobs/job.hpp"
 
 #include <algorithm>
@@ -31,7 +31,7 @@ struct pending_cleaner {
 };
 thread_local pending_cleaner cleaner;
 
-// Jobs that want jobs nest on the stack up to this depth; then a fresh thread runs the next one.
+// Jobs that need jobs nest on the stack up to this depth; then a fresh thread runs the next one.
 constexpr std::ptrdiff_t stack_max = 1 << 20;  // bytes
 
 // False when no thread can be started.
@@ -50,7 +50,7 @@ bool run_on_fresh_thread(job& one) {
 }
 
 // Names the job in the report of a deadline that passes, if it is the first job that the posted
-// procedure, or the thread's other work, wants.
+// procedure, or the thread's other work, needs.
 struct named_in_procedure {
   explicit named_in_procedure(const job& job) noexcept {
     // order: relaxed  for running_handlers, a snapshot
@@ -98,7 +98,7 @@ bool submit_unwanted(job_pool& pool, job& one) noexcept try {
   return false;
 }
 
-// Drops the job if no thread wants it or can ever want it, or if another thread has begun it.
+// Drops the job if no thread needs it or can ever need it, or if another thread has begun it.
 // False: the job must be submitted.
 bool drop_if_over(job_pool* pool, job& job) {
   // order: relaxed  a hint: another thread has begun it
@@ -112,8 +112,8 @@ bool drop_if_over(job_pool* pool, job& job) {
   return true;
 }
 
-// For a thread that makes lazies for others and wants none itself: drops the jobs that other
-// threads have run or no longer want. Called whenever the thread has made as many jobs as were left
+// For a thread that makes lazies for others and needs none itself: drops the jobs that other
+// threads have run or no longer need. Called whenever the thread has made as many jobs as were left
 // after the last sweep, at least sweep_after_min.
 TROUPE_NOINLINE void sweep_pending() noexcept {
   constexpr std::uint64_t sweep_after_min = 1'000;
@@ -136,13 +136,13 @@ bool submit_one(job_pool& pool, job_queue& mine, job& one) {
   return pool.submit(one, mine);
 }
 
-// Submits all pending jobs except the wanted one. Thieves take first what was submitted first: so
-// the job that this thread will want last must come first. A thread that wants the newest of its
-// jobs will want older ones next (of nested lazies the oldest is the largest); a thread that wants
-// another one will want them from the oldest on. Jobs for which the queue has no room stay pending,
-// and run in the thread that wants them: never here, on top of a job that may need them. A dropped
-// job may hold something whose destructor wants lazies: then the list has changed, and this starts
-// again.
+// Submits all pending jobs except the wanted one. Thieves take first the jobs that were submitted
+// first: the job that this thread will need last must therefore come first. A thread that needs the
+// newest of its jobs will need older ones next (of nested lazies the oldest is the largest); a
+// thread that needs another job will need the rest from the oldest on. Jobs for which the queue has
+// no room stay pending, and run in the thread that needs them: never here, on top of a job that may
+// need them. A dropped job may hold something whose destructor needs lazies: then the list has
+// changed, and this starts again.
 void submit_pending(job_pool& pool, const job* wanted) {
   using list = pending_list::list;
   job_queue& mine = pool.queue_here();
@@ -192,7 +192,7 @@ struct proxy_job final : job {
   proxy_job(job_pool& in, job& wanted) noexcept
       : job(&perform, wanted.name, wanted.line, true), pool(in), wanted(wanted) {
     wanted.add_ref();
-    // order: relaxed  no other thread knows this job yet
+    // order: relaxed  no other thread can see this job yet
     if (observe::tracing()) number.store(number_in_trace(wanted), std::memory_order_relaxed);
   }
   ~proxy_job() { wanted.drop_ref(); }
@@ -216,7 +216,7 @@ void submit_wanted(job_pool& pool, job& wanted) {
   job_queue& mine = pool.queue_here();
   // order: relaxed (both)  hints: a superfluous proxy job finds the job claimed
   if (wanted.claimed.load(std::memory_order_relaxed)) return;
-  // A job that may be set aside for want of memory needs a proxy job.
+  // A job that may be set aside for lack of memory needs a proxy job.
   // order: relaxed (both)  as above
   if (!wanted.needs_memory.load(std::memory_order_relaxed) &&
       wanted.kept_by.load(std::memory_order_relaxed) == &mine)
@@ -355,7 +355,7 @@ namespace {
 
 // For a thread that has no job and no fork frame on its stack: it helps the thread that runs the
 // job, and sleeps when there is nothing to help with.
-// No thread can wait for what lies below this on the stack, so what this runs cannot bury a task.
+// No thread can wait for frames below this on the stack: a job that this runs cannot bury a task.
 void wait_and_help(job& of, job_pool& pool) {
   waiting_thread& self = this_thread();
   sleeper asleep(self);

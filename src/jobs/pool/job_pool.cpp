@@ -87,7 +87,7 @@ void enlist(job_pool& made) {
 
 }  // namespace
 
-// Made with the pool: so calling a runner needs no memory.
+// Made with the pool: calling a runner therefore needs no memory.
 struct job_pool::runner final : sched::runnable {
   explicit runner(job_pool& pool) noexcept : pool(pool) { type = &runner_type; }
 
@@ -137,7 +137,7 @@ job_pool::job_pool(tasks::runtime_state& runtime, sched::executor& workers, unsi
     for_runners_.push_back(&add_queue());
     queues_.back()->owner = std::this_thread::get_id();  // until a runner takes it over
   }
-  enlist(*this);  // last: if memory runs out before this, no thread knows the pool
+  enlist(*this);  // last: if memory runs out before this, no thread can see the pool
   runtime_.jobs = this;
   runtime_.waits_for_jobs = &waits_of_threads;
 }
@@ -412,7 +412,7 @@ void job_pool::answer(fork_deques& mine) noexcept {
 void job_pool::run_job(job& one) noexcept {
   run_taken(one);
   if (counts_ != nullptr) [[unlikely]]
-    counts_->set_stolen(false);  // the thread that wants the job was faster
+    counts_->set_stolen(false);  // the thread that needs the job was faster
 }
 
 void job_pool::run_taken(job& job) noexcept {
@@ -420,7 +420,7 @@ void job_pool::run_taken(job& job) noexcept {
   // order: relaxed  set before the job was queued
   if (job.needs_memory.load(std::memory_order_relaxed) && memory_->is_short())
     return set_aside(job);
-  if (claim(job)) {  // else the thread that wants the job runs it
+  if (claim(job)) {  // else the thread that needs the job runs it
     if (!job.is_proxy_job) begin_run(job);
     // order: relaxed  for running_handlers, a snapshot
     tasks::running_here().what.store(job.name, std::memory_order_relaxed);
@@ -473,7 +473,7 @@ bool job_pool::run_one(job_queue& mine, fork_worker_state& parts, bool jobs_firs
 }
 
 // A runner that has taken part, and finds nothing now, stays for a while if there may be more soon:
-// about as long as it would take to wake another one. Other runnables of its worker come first.
+// about as long as it would take to wake another runner. Other runnables of its worker come first.
 bool job_pool::may_linger(runner& self) noexcept {
   // order: relaxed (both)  hints
   if (!self.found_some || trees_.load(std::memory_order_relaxed) == 0 ||

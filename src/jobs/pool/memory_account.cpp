@@ -29,7 +29,7 @@ void memory_account::close() noexcept {
 bool memory_account::set_aside(job& job) noexcept {
   std::lock_guard lock(mutex_);
   aside_.push_back(job);
-  // order: relaxed  a hint for a thread that wants the job, which looks again under the mutex
+  // order: relaxed  a hint for a thread that needs the job, which looks again under the mutex
   job.kept_by.store(this, std::memory_order_relaxed);
   gate_.put_aside();
   // Checked under the mutex, where no other thread can take the job up, run it and free it.

@@ -102,7 +102,7 @@ waits_for::waits_for(const job& of, joins) noexcept : self_(this_thread()) {
 
 // Each cycle has a thread that waits for a job and may be refused that. A thread that waits for a
 // tree, or joins a thread, waits for something younger than everything that its stack held before:
-// so these alone cannot make a cycle.
+// these alone therefore cannot make a cycle.
 waits_for::waits_for(const fork_tree& of, const std::atomic<bool>& ended) noexcept
     : self_(this_thread()) {
   all_threads& all = all_threads::get();
@@ -172,7 +172,7 @@ void for_each_wait(void* context, void (*look)(void* context, const void* thread
   all_threads& all = all_threads::get();
   std::lock_guard lock(all.mutex);
   for (waiting_thread& thread : all.waiting) {
-    // order: relaxed  under the mutex; a thread that is told of a deadlock leaves
+    // order: relaxed  under the mutex; a thread that gets a deadlock error leaves
     const bool leaves = thread.refused.load(std::memory_order_relaxed);
     const void* const runner =
         thread.at.awaited == nullptr || leaves ? nullptr : runner_of(thread.at.awaited);

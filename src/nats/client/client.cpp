@@ -100,7 +100,7 @@ client::call client::start_publish(message&& what) { return start_call(std::move
 client::call client::start_request(message&& what) { return start_call(std::move(what), true); }
 
 // There may be room again since the caller has seen none, and the writer may wait for bytes: then
-// nobody else would let the message in.
+// no other call would let the message in.
 client::call client::start_call(message&& what, bool asks) {
   promise<answer> asker;
   call begun{0, asker.get_future()};
@@ -134,7 +134,7 @@ client::call client::start_flush() {
   return begun;
 }
 
-// What waits, as far as there is room.
+// The waiting calls, as far as there is room.
 void client::let_in(endings& later) {
   while (!waiting_.empty() && talk_.waiting() < chosen.waiting_bytes_max) {
     auto next = waiting_.extract(waiting_.begin());

@@ -317,7 +317,8 @@ void client::deliver(const subscription_ptr& subscription, happened& event) {
   end_largest(subscription->unread.book());
 }
 
-// The connection has ended: what was sent is told so, and what was not waits for the next one.
+// The connection has ended: calls that were sent end with this error, and the rest waits for the
+// next connection.
 void client::lose(const wire_ptr& on) {
   endings later;
   {
@@ -337,7 +338,7 @@ void client::lose(const wire_ptr& on) {
   later.resolve();
 }
 
-// For good: all that waits is told why.
+// For good: all waiting calls end with the reason.
 void client::end(const outcome& why) {
   endings later;
   std::vector<subscription_ptr> all;

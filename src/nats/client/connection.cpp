@@ -128,7 +128,7 @@ task<> flush_now(handle_ptr by) {
   got.end.check();
 }
 
-// What is lost with a connection does not come any more.
+// Answers that are lost with a connection do not come any more.
 task<> flush_or_lose(handle_ptr by) {
   try {
     task<> flushes = flush_now(std::move(by));
@@ -171,7 +171,7 @@ task<std::optional<message>> next_of(handle_ptr by, subscription_ptr subscriptio
   auto waits = subscription->arrived.receive();
   std::optional<message> got = co_await std::move(waits);
   if (got) {
-    // order: relaxed  a bound; what it counts came through the channel
+    // order: relaxed  a bound; the bytes that it counts came through the channel
     subscription->bytes.fetch_sub(bytes_of(*got), std::memory_order_relaxed);
     subscription->unread.take(memory_of(*got));
     co_return got;

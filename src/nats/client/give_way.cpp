@@ -29,7 +29,7 @@ void unread_account::end_account() noexcept {
 
 namespace {
 
-// Messages are freed on other threads than those that allocate the next ones, so glibc would keep
+// Messages are freed on other threads than those that allocate the next ones: glibc would keep
 // the memory of both. A second apart, since it looks through all of the heap.
 void give_memory_back(unread_book& book) noexcept {
 #if defined(__GLIBC__)

@@ -64,7 +64,7 @@ task<tls_context> trust_of(std::shared_ptr<wire_options> by) {
 }
 
 task<> secure(wire& on, std::shared_ptr<wire_options> by) {
-  // Nobody may speak in the server's name before it has proved it.
+  // No peer may speak in the server's name before it has proved its identity.
   if (!on.rest.empty()) fail(on, failure::unreachable, "has sent more than INFO before TLS");
   task<tls_context> makes = trust_of(std::move(by));
   const tls_context trust = co_await std::move(makes);

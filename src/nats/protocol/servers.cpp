@@ -13,7 +13,7 @@ namespace {
 
 constexpr std::size_t servers_max = 1'000;
 
-// What is wrong with the address; null: nothing.
+// The defect of the address; null: none.
 const char* parse_address(std::string_view text, server& target) {
   std::string_view host = text, port;
   if (text.starts_with('[')) {
@@ -51,7 +51,7 @@ std::string percent_decoded(std::string_view text) {
   return plain;
 }
 
-// What is wrong with it; null: nothing.
+// The defect of the server's address; null: none.
 const char* parse_server(std::string_view text, server& target) {
   if (const std::size_t scheme = text.find("://"); scheme != std::string_view::npos) {
     const std::string_view name = text.substr(0, scheme);

@@ -13,7 +13,7 @@ constinit thread_local std::uint32_t random_state [[gnu::tls_model("initial-exec
 
 // False: as many threads have a sample as can be counted.
 bool begin_sampling() noexcept {
-  // order: relaxed (all)  the thread itself sees what it writes; others only look in vain
+  // order: relaxed (all)  the thread itself sees its writes; others only look in vain
   std::uint8_t seen = watches.load(std::memory_order_relaxed);
   do {
     if (seen / one_sampler == samplers_max) return false;

@@ -52,7 +52,7 @@ class instrument {
   Series& series_of(std::vector<std::string> values) {
     std::lock_guard held(mutex_);
     auto found = series_.find(values);
-    // Besides that of calls without labels, which each instrument has.
+    // Besides the series of calls without labels, which each instrument has.
     if (found == series_.end() && series_.size() > is_.series_max) {
       overflowed_.add(1);
       values.assign(is_.labels.size(), "(others)");

@@ -26,7 +26,7 @@ std::mutex& taken_mutex() {
 
 constinit thread_local std::uint8_t thread_shard::number = 0;
 
-// At the thread's end its shard is free for another thread. What the thread counts later goes to
+// At the thread's end its shard is free for another thread. Later counts of the thread go to
 // the shared shard.
 struct thread_shard::leaving {
   bool has_one = false;

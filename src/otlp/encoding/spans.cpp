@@ -20,7 +20,7 @@ void add_span_attribute(base::json_text& out, const tasks::span_attribute& attri
   }
 }
 
-// A handler's name is that of its pointer, "&Shop::take".
+// A handler's name is the name of its pointer, "&Shop::take".
 std::string_view name_of(const tasks::span_record& span) noexcept {
   std::string_view name = span.own_name.empty() ? std::string_view(span.name) : span.own_name;
   if (name.starts_with('&')) name.remove_prefix(1);

@@ -45,7 +45,7 @@ task<listener> connection::listen(std::string_view name) const {
 }
 
 task<listener> connection::start_listening(std::shared_ptr<parts::shared> on, std::string name) {
-  // The server would cut a longer one, also in what it notifies.
+  // The server would cut a longer one, and even cut it in its notifications.
   constexpr std::size_t name_bytes_max = 63, kept_max = 1'024;
   if (name.empty() || name.size() > name_bytes_max || name.find('\0') != std::string::npos)
     throw database::error(database::failure::statement, 0,

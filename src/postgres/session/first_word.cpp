@@ -74,7 +74,7 @@ bool is_name_character(char c) noexcept {
          c == '$' || static_cast<unsigned char>(c) >= 0x80;
 }
 
-// Behind the quote that ends what begins at `at`.
+// Behind the quote that ends the text beginning at `at`.
 std::size_t end_of_quoted(std::string_view text, std::size_t at, bool backslashes) noexcept {
   const char quote = text[at++];
   for (; at < text.size(); ++at) {
@@ -136,7 +136,7 @@ class script_reader {
     if (c == ')' && parentheses_ > 0) --parentheses_;
     return at + 1;
   }
-  // A text goes on in quotes behind a line end, by the same rules; comments may stand between.
+  // A text continues in quotes behind a line end, by the same rules; comments may lie between.
   std::size_t end_of_escaped(std::size_t at) const noexcept {
     for (;;) {
       at = end_of_quoted(rest_, at, true);

@@ -99,7 +99,7 @@ std::string take_state(std::string& words) {
   return {};
 }
 
-// What a later try may mend, stays for later.
+// An error that a later try may mend stays for later.
 failure kind_of_no_connection(std::string_view sqlstate) noexcept {
   if (sqlstate.empty()) return failure::unreachable;
   const failure kind = kind_of(sqlstate);

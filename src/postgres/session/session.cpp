@@ -127,7 +127,7 @@ task<> cancel(ref<session> on, std::shared_ptr<wire> used_wire, std::shared_ptr<
   }
 }
 
-// Makes the text with which all names of a connection's statements begin. Nobody can guess it.
+// Makes the text with which all names of a connection's statements begin. It cannot be guessed.
 std::string new_name_begin() {
   std::array<unsigned char, 16> secret{};
   if (RAND_bytes(secret.data(), static_cast<int>(secret.size())) != 1)
@@ -212,7 +212,7 @@ void session::submit(std::unique_ptr<request> what) {
   go_on();
 }
 
-// A caller that has gone is seen by its promise.
+// The promise shows that a caller has left.
 void session::drop_abandoned(std::uint64_t copy_number) {
   state& s = *state_;
   if (copy_number != 0 && s.copy.number == copy_number) copy_give_up();
@@ -342,7 +342,7 @@ bool session::flush(const wire& used_wire) {
   return s.flushing;
 }
 
-// Sends what may be sent, and takes what has come, until neither is possible.
+// Sends requests and takes answers until neither is possible.
 void session::go_on() {
   state& s = *state_;
   do {
@@ -407,7 +407,7 @@ void session::lose(std::string reason) {
   s.forgotten.clear();
   if (s.scopes.is_open()) s.lost_scope = s.scopes.current();
   s.scopes.close();
-  // What stands behind a statement at which the server has ended, it has not seen.
+  // The server has not seen the statements behind the one at which it has ended.
   const bool told = !s.sent.empty() && s.sent.front().refusal == refused_as::fatal;
   bool first = true;
   s.syncs = 0;

@@ -1,4 +1,4 @@
-// session: COPY, and what the server notifies.
+// session: COPY, and the server's notifications.
 #include <algorithm>
 #include <cstring>
 #include <utility>

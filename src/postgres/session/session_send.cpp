@@ -1,4 +1,4 @@
-// session: what is sent to the server.
+// session: the requests to the server.
 #include <sys/socket.h>
 
 #include <utility>
@@ -120,8 +120,8 @@ bool session::asks_for_types_again(request& what, const prepared& known) {
   return true;
 }
 
-// With several rows of parameters all are looked at before one is sent: no sync may stand behind a
-// part of them, for it would store that part.
+// With several rows of parameters all are looked at before one is sent: a sync behind a part of
+// them would store that part.
 bool session::send_rows(request& what, const prepared& known) {
   state& s = *state_;
   const std::size_t rows = what.rows();
@@ -140,7 +140,7 @@ bool session::send_rows(request& what, const prepared& known) {
   for (std::size_t row = 0; row < rows; ++row) {
     bind(row);
     if (send_one() == 1) continue;
-    if (row > 0) ::shutdown(PQsocket(s.on->pg), SHUT_RDWR);  // what was sent is not stored
+    if (row > 0) ::shutdown(PQsocket(s.on->pg), SHUT_RDWR);  // the sent rows are not stored
     return false;
   }
   return true;
@@ -215,8 +215,8 @@ void session::deallocate() {
   }
 }
 
-// Each has a sync of its own: the server answers those before it whatever comes behind, and goes on
-// behind one that fails.
+// Each has a sync of its own: the server answers those before it whatever comes behind, and
+// continues behind one that fails.
 void session::end_sending(bool well, std::string prepares) {
   state& s = *state_;
   if (!well || !s.add_sync()) {
@@ -236,7 +236,7 @@ void session::end_sending(bool well, std::string prepares) {
 }
 
 // Several statements travel by the simple protocol, which is not for pipelines; a COPY would never
-// end in one.
+// end in a pipeline.
 void session::start_alone() {
   state& s = *state_;
   PGconn* const pg = s.on->pg;

@@ -1,4 +1,4 @@
-// session: what the server has answered.
+// session: the answers of the server.
 #include <sys/socket.h>
 
 #include <algorithm>
@@ -178,7 +178,7 @@ std::exception_ptr session::failure_of(const sent_request& done) const {
   return std::make_exception_ptr(refusal(done.result.get(), place_of(done), effect));
 }
 
-// Whether the transaction of the open scope is gone, without an end by the session itself.
+// Whether the transaction of the open scope has ended, without an end by the session itself.
 bool session::has_transaction_ended() noexcept {
   return !state_->scopes.note(state_->transaction());
 }

@@ -104,7 +104,7 @@ listener::~listener() {
   try {
     on_.tell([from = from_](session& self) { self.unlisten(from); });
   } catch (...) {
-    // Without memory for a message the server goes on to notify, and what it says is dropped.
+    // Without memory for a message the server continues to notify, and its notices are dropped.
   }
 }
 

@@ -74,7 +74,7 @@ struct look_up {
   std::string reason;
 };
 
-// Gives `option` a value that libpq refuses, so that it looks everything up and connects to nobody.
+// Gives `option` a value that libpq refuses, so that it looks everything up but does not connect.
 look_up looked_up(settings given, const char* option) {
   given[option] = "none of them";
   const std::unique_ptr<PGconn, decltype(&PQfinish)> asked(start(given), &PQfinish);
@@ -82,8 +82,8 @@ look_up looked_up(settings given, const char* option) {
 }
 
 // A wire is not encrypted by GSSAPI. A target that insists on that must not get less. The value is
-// what libpq finds in the target, the environment or the file of services; the check of sslmode
-// ends its start before that of gssencmode.
+// the one that libpq finds in the target, the environment or the file of services; the check of
+// sslmode ends its start before the check of gssencmode.
 void check_gss_encryption(const settings& given) {
   const settings found = looked_up(given, "sslmode").found;
   const auto mode = found.find("gssencmode");
@@ -118,7 +118,7 @@ struct place {
   std::string host, address, port;
 };
 
-// libpq finds a wrong port only when it connects, as it would a server that is away.
+// libpq finds a wrong port only when it connects, as it would an unreachable server.
 void check_port(const std::string& port) {
   unsigned number = 0;
   const char* const end = port.data() + port.size();
@@ -170,7 +170,7 @@ std::vector<std::string> addresses_of(const std::string& host) {
   return all;
 }
 
-// What is asked of the target, and what libpq has found for it.
+// The settings requested by the target, and the settings that libpq has found for it.
 struct request_for_wire {
   settings given, found;
 };
@@ -183,8 +183,8 @@ PGconn* start(const request_for_wire& wanted, const place& at, const char* role)
   chosen["gssencmode"] = "disable";
   chosen["client_encoding"] = "UTF8";
   if (role != nullptr) chosen["target_session_attrs"] = role;
-  // A server that has gone without a word is noticed within 30 s unless the target says otherwise,
-  // also by PQcancel, which blocks a thread until the server closes the connection.
+  // A server that disappears silently is noticed within 30 s unless the target says otherwise,
+  // even by PQcancel, which blocks a thread until the server closes the connection.
   for (const auto& [name, value] :
        {std::pair("keepalives_idle", "10"), std::pair("keepalives_interval", "5"),
         std::pair("keepalives_count", "4"), std::pair("tcp_user_timeout", "30000")}) {

@@ -84,7 +84,7 @@ void arguments::bind_real(int number, double value) {
   }
 }
 
-// What the server reads by its text ends at a zero byte, in which such a value would be cut.
+// A value that the server reads by its text ends at a zero byte, where such a value would be cut.
 void arguments::bind_text(int number, std::string_view text) {
   const postgres::type of{type_of(number)};
   if (of == type::bytes) refuse(number, " is of type bytea: give it a std::vector<std::byte>");

@@ -1,6 +1,6 @@
 // Read from `work` down, which is a worker's life: it runs turns until its queue is empty
 // (run_queue_dry), now and then looks at the rest of the pool (housekeeping, rebalance), and finds
-// new work (take_work: from a call, the inbox, I/O, or by stealing). idle_life.hpp has what comes
+// new work (take_work: from a call, the inbox, I/O, or by stealing). idle_life.hpp has the steps in
 // between.
 #include "sched/stealing/work_stealing.hpp"
 
@@ -181,8 +181,8 @@ void work_stealing::run_queue_dry(worker& self) {
   discard_all(self);
 }
 
-// At a stop each operation whose event was fetched completes. Then the owner discards what is
-// queued. The destructors of what is discarded may queue more.
+// At a stop each operation whose event was fetched completes. Then the owner discards the queued
+// runnables. The destructors of discarded work may queue more.
 void work_stealing::discard_all(worker& self) {
   serve(self);
   self.lock.enter();
@@ -360,7 +360,7 @@ bool work_stealing::await_mail(worker& self) {
   return found;
 }
 
-// Steals a quarter of a backlog: what is stolen stays with this worker, and more would only be
+// Steals a quarter of a backlog: the stolen part stays with this worker, and more would only be
 // stolen back.
 bool work_stealing::steal_awake(worker& self, std::int64_t now) {
   worker& victim = *workers_[next_random(self.random) % workers_.size()];
@@ -467,8 +467,8 @@ bool work_stealing::steal_if_worth(worker& self, worker& victim, std::int64_t no
   return true;
 }
 
-// The call that made this worker a searcher told it the length of the victim's turns. What the
-// victim has done since may show another length.
+// The call that made this worker a searcher told it the length of the victim's turns. Turns that
+// the victim has run since may show another length.
 bool work_stealing::steal_by_hint(worker& self, std::int64_t now) {
   worker* const victim = std::exchange(self.victim, nullptr);
   if (victim == nullptr) return false;
@@ -488,9 +488,9 @@ bool work_stealing::is_worth_a_call(std::size_t left, std::int64_t turn_ns) noex
          (turn_ns >= stuck_ns || static_cast<std::int64_t>(left) * turn_ns >= worth_calling_ns);
 }
 
-// Calls one sleeper for what the victim has left, and one for what this worker has taken and cannot
-// begin at once. So the number of called workers doubles each time, and the first of them that
-// finds short turns calls no other.
+// Calls one sleeper for the work that the victim still has, and one for the work that this worker
+// has taken and cannot begin at once. The number of called workers therefore doubles each time, and
+// the first of them that finds short turns calls no other.
 void work_stealing::hand_on(worker& self) noexcept {
   worker* const victim = std::exchange(self.victim, nullptr);
   if (victim == nullptr) return;
@@ -597,7 +597,7 @@ bool work_stealing::nothing_left(const worker& self) const noexcept {
 }
 
 void work_stealing::show_busy(worker& self) noexcept {
-  // Its turns may be longer than before it was idle: so its pace is measured anew from now on.
+  // Its turns may be longer than before it was idle: its pace is measured anew from now on.
   // order: relaxed  its own
   self.rebalance_after = self.turns.load(std::memory_order_relaxed);
   // From here it is known how long the worker has been in its first turn.
@@ -716,7 +716,7 @@ std::uint64_t work_stealing::turns_done() const noexcept {
 // The pool's part in I/O: which worker looks into the poller, and which sleeps there
 // (docs/protocols/io.md).
 
-// A worker that is always busy looks into the poller from time to time: else what comes there would
+// A worker that is always busy looks into the poller from time to time: else events there would
 // wait for as long as all workers are busy.
 void work_stealing::poll(worker& self) {
   if (self.fetched.empty()) take_io(self, true);
@@ -809,7 +809,7 @@ void work_stealing::attach(poller& io) {
 }
 
 void work_stealing::notify(worker& sleeper) noexcept {
-  // order: acquire  that worker sleeps in the poller, so it has seen it
+  // order: acquire  that worker sleeps in the poller: it has seen it
   if (sleeper.parker.notify()) poller_.load(std::memory_order_acquire)->wake();
 }
 

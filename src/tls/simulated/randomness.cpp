@@ -10,8 +10,8 @@
 #include "troupe/base/platform.hpp"
 
 // OpenSSL 3 replaces its generator by a provider. A provider serves a whole library context, and so
-// all keys that were loaded in it: those of the program's certificates. The method of OpenSSL 1.1,
-// which 3 still asks first, can decide for each call.
+// all keys that were loaded in it: the keys of the program's certificates. The method of OpenSSL
+// 1.1, which 3 still asks first, can decide for each call.
 #pragma GCC diagnostic push
 #pragma GCC diagnostic ignored "-Wdeprecated-declarations"
 
