@@ -290,7 +290,7 @@ struct debugger_view {
 
 namespace {
 
-// What one layer tells.
+// The part of one layer.
 struct part {
   const debugger_entry* entries;
   std::uint64_t entry_count;
@@ -304,8 +304,8 @@ constexpr part part_of() {
   return {View::entries, std::size(View::entries), nullptr, 0};
 }
 
-// What the script reads first. Increase `version` when the form of this object changes, not when
-// entries come or go: the script says which one it misses.
+// The object that the script reads first. Increase `version` when the form of this object changes,
+// not when entries come or go: the script says which one it misses.
 struct debugger_table {
   char magic[16] = "troupe debugger";
   std::uint64_t version = 1, entry_bytes = sizeof(debugger_entry);

@@ -54,7 +54,7 @@ future<> event::wait() const {
   return later;
 }
 
-// order: relaxed  no other thread knows it yet
+// order: relaxed  no other thread can see it yet
 latch::latch(std::size_t count) : left_(std::make_shared<std::atomic<std::size_t>>(count)) {
   if (count == 0) opened_.set();
 }
@@ -67,8 +67,8 @@ void latch::count_down(std::size_t by) const {
       throw usage_error(
           "troupe: latch::count_down: by more than the remaining count; make the latch with a "
           "larger count");
-    // order: acq_rel  a waiter sees what all did that counted down: the last one passes it on;
-    // relaxed: only compared
+    // order: acq_rel  a waiter sees the writes of all threads that counted down: the last one
+    // passes them on; relaxed: only compared
   } while (!left_->compare_exchange_weak(seen, seen - by, std::memory_order_acq_rel,
                                          std::memory_order_relaxed));
   if (seen == by && by != 0) opened_.set();

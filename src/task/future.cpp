@@ -44,7 +44,7 @@ TROUPE_INLINE void note_ask(ask_link& asked, const coroutine& awaiting, bool lim
   // time
   std::atomic_ref(asked.at).store(awaiting.awaits_at, std::memory_order_relaxed);
   // Only when the call that asked waits itself, and for this alone. If another task awaits the
-  // answer, or the wait is one of several side by side, only the search knows enough.
+  // answer, or the wait is one of several side by side, only the search has enough information.
   const bool by_asker = asked.by_call() && call.answers == asked.parent &&
                         (asked.asker == nullptr || asked.asker == call.actor) && !call.at->is_part;
   if (limited || !by_asker) return;

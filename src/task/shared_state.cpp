@@ -197,8 +197,8 @@ bool refuse_blocked(std::uint64_t number, std::string&& text) noexcept {
 }
 
 std::uint8_t lane_of(const shared_state& state) noexcept {
-  // order: relaxed  what a run() wrote is seen by a thread that finds no thread in run(); otherwise
-  // an old value says only that the ask was not handled yet
+  // order: relaxed  the writes of a run() are seen by a thread that finds no thread in run();
+  // otherwise an old value says only that the ask was not handled yet
   return state.asked == nullptr ? state.main_lane
                                 : state.asked->main_lane.load(std::memory_order_relaxed);
 }
@@ -217,7 +217,7 @@ void shared_state::add_ref() noexcept { refs.fetch_add(1, std::memory_order_rela
 void shared_state::drop_ref() noexcept {
   // order: acquire  the only ref left: sees the writes of the other holders
   if (refs.load(std::memory_order_acquire) != 1) {
-    // order: acq_rel  what this holder did is seen by the holder that frees the state; pairs with
+    // order: acq_rel  this holder's writes are seen by the holder that frees the state; pairs with
     // itself
     if (refs.fetch_sub(1, std::memory_order_acq_rel) != 1) return;
   }

@@ -190,7 +190,7 @@ bool side_call::advance(coroutine& user) {
   return true;
 }
 
-// The user has not taken what was given, or seen the end: that is there for the next one.
+// The user has not taken the value, or seen the end: that is there for the next one.
 void side_call::keep() noexcept {
   // order: relaxed  it is the user's, unless it is pending
   if (!has_something() || at_.load(std::memory_order_relaxed) != state::idle) return;
@@ -324,7 +324,7 @@ async_call* side_call::resume_once() noexcept {
   void* const of = actor;
   const bool held = std::exchange(holds_, false);
   state pending = state::pending;
-  // order: acq_rel  publishes what the coroutine did to a user on another thread; relaxed: given up
+  // order: acq_rel  publishes the coroutine's writes to a user on another thread; relaxed: given up
   if (at_.compare_exchange_strong(pending, by != nullptr && by->takes_ ? state::idle : state::given,
                                   std::memory_order_acq_rel, std::memory_order_relaxed)) {
     if (in_context != nullptr) [[unlikely]]
@@ -397,7 +397,7 @@ void side_call::cancel_here() noexcept {
     run_in_context();
     static_cast<void>(exchange_running(before));
     if (has_something()) {
-      // order: relaxed  no other thread knows it
+      // order: relaxed  no other thread can see it
       at_.store(state::idle, std::memory_order_relaxed);
       return free();
     }

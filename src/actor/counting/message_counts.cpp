@@ -32,7 +32,7 @@ void free_all(std::atomic<Element*>& list) noexcept {
     delete std::exchange(element, element->next);
 }
 
-// Nobody reads these: several threads may change them at the same time.
+// These have no reader: several threads may change them at the same time.
 constinit handler_count lost_handler(nullptr, nullptr);
 constinit class_count lost_class(nullptr);
 constinit edge_count lost_edge(nullptr, nullptr, nullptr);

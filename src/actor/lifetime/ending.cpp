@@ -91,7 +91,7 @@ void notify_unreferenced(cell& to) noexcept try {
   if (system.closing.load(std::memory_order_relaxed)) return;
   deliver(to, *make_message<message>(&unreferenced));
 } catch (const std::bad_alloc&) {
-  // The actor cannot be told, and no ref to it is left: it ends with its runtime.
+  // The actor cannot be notified, and no ref to it is left: it ends with its runtime.
 }
 
 }  // namespace troupe::actor

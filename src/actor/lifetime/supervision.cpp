@@ -13,7 +13,7 @@
 namespace troupe::actor {
 namespace {
 
-// When memory is out the child cannot be told, and continues.
+// When memory is out the child cannot be notified, and continues.
 void send_stop(cell& child) noexcept try {
   deliver_urgent(child, *make_message<message>(&stop_now_by_message));
 } catch (const std::bad_alloc&) {
@@ -167,7 +167,7 @@ void restart(cell& actor, supervision_state& own, kept_failure failed) noexcept 
         return end_failed(actor, std::move(failed));
       }
     }
-    // Failures further apart than the period do not add up: so this loop may try without end.
+    // Failures further apart than the period do not add up: this loop may try without end.
     if (is_over(actor)) return end_failed(actor, std::move(failed));
     failed = construct_anew(actor, own);
   }
@@ -184,8 +184,8 @@ void apply_error_policy(cell& actor, kept_failure failed) noexcept {
   // it is being constructed anew already
   if (own.on_error == error_policy::restart && (actor.flags & cell::constructed) == 0) return;
   actor_system& system = actor_system::of(actor);
-  // Escalate once: what the actor's other calls throw when they are cancelled for this failure is
-  // no failure of the parent's.
+  // Escalate once: the exceptions of the actor's other calls, when they are cancelled for this
+  // failure, are no failure of the parent's.
   if (own.on_error == error_policy::escalate && !std::exchange(own.escalated, true)) {
     if (own.parent == nullptr) {
       system.owner.escalated();

@@ -69,7 +69,7 @@ struct actor_side {
 
   // The first new message of an active actor went into its mailbox. If the actor's deactivation is
   // deferred on a worker, only a hint makes that worker look. By now the actor may have moved on,
-  // and its activation may be another actor's: so the worker that takes the hint checks.
+  // and its activation may be another actor's: the worker that takes the hint therefore checks.
   void wake_hint(std::uintptr_t seen) noexcept {
     if (!mailbox::is_activation(seen) || mailbox::is_parked(seen)) return;
     activation& active = mailbox::as_activation(seen);
@@ -101,7 +101,7 @@ TROUPE_NOINLINE void deliver_from_afar(cell& actor, message& mail, bool urgent =
   if (urgent && side.ends == gate::ends::by_leave) [[unlikely]]
     return deliver_as_stranger(actor, mail);
   // Senders that never pause would keep the receiver busy with dead letters, and a stop or the
-  // runtime's end would never finish: so the sender makes the dead letter itself.
+  // runtime's end would never finish: the sender therefore makes the dead letter itself.
   if (!urgent && side.system.discarding() && !is_ours(mail)) [[unlikely]]
     return side.turn_away(mail);
   send_from_afar(mailbox(actor.word), mail, urgent, side);
@@ -157,7 +157,7 @@ TROUPE_INLINE void deliver_inside(sched::worker& self, cell& actor, message& mai
   const std::uintptr_t seen = mailbox(actor.word).read();
   if (mailbox::is_activation(seen)) {
     activation& active = mailbox::as_activation(seen);
-    // The activation may be another worker's, or just freed by one. Its `home_worker` never equals
+    // The activation may be another worker's, or just freed by it. Its `home_worker` never equals
     // `self` by accident: only this worker writes that value (worker.hpp).
     // order: relaxed  ours is written inside our lock only
     if (active.home_worker.load(std::memory_order_relaxed) == &self) [[likely]] {
@@ -259,8 +259,8 @@ void start_at_home(cell& actor) {
 }
 
 // An actor that waits in this worker's queue, or whose deactivation is deferred here, runs nowhere.
-// So it cannot make a ref to itself, and if the caller's ref is the only one, no other thread can
-// reach the actor.
+// It therefore cannot make a ref to itself, and if the caller's ref is the only one, no other
+// thread can reach the actor.
 bool drop_at_home(cell& actor) noexcept {
   sched::worker* self = sched::worker::current();
   if (self == nullptr || !self->lock.try_enter()) return false;

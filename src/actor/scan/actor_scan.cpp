@@ -47,8 +47,8 @@ constexpr std::uint32_t count_max = 10'000;  // about 2 ms
 constexpr std::size_t alone_bytes = 2048;
 
 // Follows the mail that its owner has not collected yet, newest first, to the activation behind it.
-// A turn may free these messages meanwhile: then the walk ends at what is there instead. Returns
-// the mailbox word of the activation, or another one if it was not reached.
+// A turn may free these messages meanwhile: then the walk ends at whatever is there instead.
+// Returns the mailbox word of the activation, or a different word if it was not reached.
 std::uintptr_t skip_new_mail(std::uintptr_t word, std::uint32_t& count) noexcept {
   while (!mailbox::is_activation(word) && word > mailbox::tags && count < count_max) {
     count += (word & mailbox::urgent_tag) == 0 ? 1 : 0;

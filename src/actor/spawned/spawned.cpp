@@ -45,8 +45,8 @@ struct spawned {
     actor.flags |= cell::constructed;
     return *::new (actor.object()) spawned_task(&actor, act, *root, result);
   }
-  // The task's actor, which no other thread knows. Does not count it. Throws std::bad_alloc. For a
-  // runtime that is not observed.
+  // The task's actor, which no other thread can see. Does not count it. Throws std::bad_alloc. For
+  // a runtime that is not observed.
   TROUPE_INLINE spawned_task& make_actor(memory::slot_space::magazines* mine) const {
     void* const slot = system->slots.allocate(spawned_type.slot_bytes, mine);
     const auto offset = static_cast<std::uint8_t>(spawned_type.offset / 8);
@@ -127,7 +127,7 @@ TROUPE_NOINLINE void turn_away(actor_system& system, const spawned& what) noexce
 }
 
 // All that the block held has been read: from now on it is the activation of the actor `actor`, or
-// of none when that is null. No other thread knows that actor yet.
+// of none when that is null. No other thread can see that actor yet.
 TROUPE_INLINE activation& become_activation(sched::runnable& item, cell* actor) noexcept {
   // order: none  keeps the compiler from writing before the reads: the types differ
   std::atomic_signal_fence(std::memory_order_seq_cst);
@@ -192,7 +192,7 @@ sched::after_turn run(sched::runnable& item) {
     return run_as_actor(queued, spawned::take(queued).result);
   }
   const spawned what = spawned::take(queued);
-  // The thread stays the same during this turn: so do its magazines.
+  // The thread stays the same during this turn, and with it its magazines.
   memory::slot_space::magazines* const mine = own_magazines(system);
   spawned_task* made = nullptr;
   try {
@@ -242,7 +242,7 @@ void discard(sched::runnable& item) noexcept {
 
 const sched::runnable_vtable queued_type{&run, &deactivate, &pending, &dispose, &discard};
 // For tasks that a thread outside of the pool spawned. Such a thread may spawn many before the
-// first of them begins: so the state is freed at once when the taker leaves.
+// first of them begins: the state is therefore freed at once when the taker leaves.
 const sched::runnable_vtable queued_from_outside_type{&run, &deactivate, &pending, &dispose,
                                                       &discard};
 bool is_queued(const sched::runnable& item) noexcept {
@@ -257,7 +257,7 @@ void refuse(sched::runnable& item) noexcept {
   if (active == nullptr) return dispose(item);
   cell& actor = *active->actor;
   message& mail = *activation::as_message(active->take_all().oldest);
-  // order: relaxed  no other thread knows it yet
+  // order: relaxed  no other thread can see it yet
   actor.word.store(mailbox::inactive, std::memory_order_relaxed);
   free_activation(*active);
   actor_system::of(actor).make_dead_letter(actor, mail, false);
@@ -293,7 +293,7 @@ TROUPE_NOINLINE void start_slow(const placement& where, const spawned& what) {
     throw;
   }
   active->append(what.make_object(actor));
-  // order: relaxed  no other thread knows it yet; how a ref travels publishes it
+  // order: relaxed  no other thread can see it yet; how a ref travels publishes it
   actor.word.store(mailbox::tagged(*active), std::memory_order_relaxed);
   submit(where.system, *active);
 }
@@ -455,7 +455,7 @@ void wake(void* of, tasks::suspension& over) noexcept {
   try {
     activation& active = leave_sleep(system, over);
     active.append_urgent(over);
-    // order: relaxed  no other thread knows it yet; the queue publishes it
+    // order: relaxed  no other thread can see it yet; the queue publishes it
     active.actor->word.store(mailbox::tagged(active), std::memory_order_relaxed);
     system.executor_of(*active.actor).submit(active);
   } catch (const std::bad_alloc&) {

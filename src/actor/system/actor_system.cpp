@@ -40,7 +40,7 @@ actor_system::actor_system(limits turn, actor_host& of, bool observed)
       slots(static_cast<runtime_state*>(this)) {
   actors = &functions_of_actors;
   turns = observed ? &counted_turn_type : &turn_type;
-  // order: relaxed  no other thread knows it yet
+  // order: relaxed  no other thread can see it yet
   if (turn.messages < turns_are_short_below)
     slow_path_flags.store(short_turns, std::memory_order_relaxed);
   // order: relaxed  as above
@@ -103,8 +103,8 @@ void actor_system::make_uncounted_dead_letter(const cell& actor, message& mail,
     return;
   }
   count_dead_letter();
-  // The message may hold the last ref to the actor, and to its runtime when that has ended: so copy
-  // what is needed first.
+  // The message may hold the last ref to the actor, and to its runtime when that has ended: copy
+  // the needed values first.
   const failed_call where{actor.type->name, name_of(mail), id_of(actor), {}};
   mail.act(&mail, nullptr, message_act::discard);
   observe_dead_letter(where, observed);

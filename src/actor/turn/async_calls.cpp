@@ -85,7 +85,7 @@ TROUPE_NOINLINE void run_again_traced(tasks::async_call& async_call) noexcept {
 TROUPE_INLINE bool run_again(tasks::async_call& async_call) noexcept {
   tasks::running_state& state = tasks::running_here();
   // A stop discards, and the end of a wait has resumed the call. It must not wait for anything
-  // else, or it could run endlessly: so it is cancelled now.
+  // else, or it could run endlessly: it is therefore cancelled now.
   if (actor_system::of(*static_cast<cell*>(async_call.actor)).discarding()) [[unlikely]]
     async_call.cancelled = true;
   // order: relaxed  for running_handlers, a snapshot
@@ -94,7 +94,7 @@ TROUPE_INLINE bool run_again(tasks::async_call& async_call) noexcept {
     run_again_traced(async_call);
     return async_call.done;
   }
-  // A trace that begins meanwhile knows nothing of this part.
+  // A trace that begins meanwhile does not contain this part.
   state.running_call = &async_call;
   async_call.loop();
   tasks::running_here().running_call = nullptr;
@@ -242,7 +242,7 @@ namespace {
 
 // The chain of asks from one ask up to its askers, each held by its lock while this object lives:
 // an ask's parent goes only when the ask drops it, and that needs the ask's lock. Locks are taken
-// upwards only, so threads cannot wait for each other in a cycle here.
+// upwards only: threads cannot wait for each other in a cycle here.
 class asks_above {
  public:
   // The caller keeps `first` alive.
@@ -323,7 +323,7 @@ void find_cycle(const tasks::ask_link& ask, const void* callee) {
   }
   const std::span<const named_ask> upwards(found.data(), count);
   // A line of the library is useless to the user, and the user's own lines lie in coroutines of
-  // other turns, which only the search may read: so leave the refusal to the search.
+  // other turns, which only the search may read: the refusal is left to the search.
   const auto names_library = [](const named_ask& named) {
     return named.at != nullptr && is_of_library(tasks::location_of(named.at));
   };
@@ -352,7 +352,7 @@ void link_to_answer(tasks::ask_link& link) noexcept {
 
 namespace {
 TROUPE_INLINE void set_main_lane(tasks::ask_link& link, const cell& callee) noexcept {
-  // order: relaxed  no other thread knows the ask yet
+  // order: relaxed  no other thread can see the ask yet
   if (callee.lives_on() == actor_system::main_executor)
     link.main_lane.store(actor_system::of(callee).main_lane, std::memory_order_relaxed);
 }
@@ -415,11 +415,11 @@ answering::~answering() { turn_here().answers = before_; }
 // it. Freeing such refs does not recurse for an ask that this turn made: the state of an ask lives
 // until its resolver is done with it, even if other threads drop it before, and `ask` is resolved
 // after that. It would recurse for an answer that was asked for elsewhere, and
-// behind many methods that forward an answer: those would be freed one within the other, so
-// unknown_source() stands for them.
+// behind many methods that forward an answer: those would be freed one within the other. Therefore
+// unknown_source() replaces them.
 namespace {
 
-// Stands for a result whose resolver is unknown. Never freed.
+// Represents a result whose resolver is unknown. Never freed.
 tasks::shared_state& unknown_source() noexcept {
   alignas(tasks::shared_state) static std::byte storage[sizeof(tasks::shared_state)];
   static tasks::shared_state& instance = *::new (storage) tasks::shared_state(
@@ -505,8 +505,8 @@ actor_system& running_system(const char* who) {
                     "runtime's");
 }
 
-// In the actor's own turn no other thread can make a ref from the one that is dropped: so
-// drop_only() suffices.
+// In the actor's own turn no other thread can make a ref from the one that is dropped: drop_only()
+// therefore suffices.
 void drop_in_turn(cell& actor) noexcept {
   auto* const active = static_cast<activation*>(tasks::running_here().active);
   if (current_cell() == &actor && active != nullptr && active->actor == &actor &&

@@ -2,7 +2,7 @@
 //
 // Read from `run` (the scheduler's entry, the fast path) to `run_on` (every other turn, and the
 // rest of a turn that left the fast path). `turn_type` and `counted_turn_type`, at the end, are
-// what the scheduler sees of an actor; the second one counts messages on its fast path.
+// the scheduler's view of an actor; the second one counts messages on its fast path.
 #include "actor/turn/turn.hpp"
 
 #include <algorithm>
@@ -436,7 +436,7 @@ namespace {
 
 // Whether the turn may take the fast path: the actor is alive, not known to be slow, without
 // optional state (so with the runtime's own limits) and without guarded messages; the runtime has
-// no slow_path_flags but those of `turns`; and this thread's last turn was this runtime's.
+// no slow_path_flags but the flags in `turns`; and this thread's last turn was this runtime's.
 TROUPE_INLINE bool takes_fast_path(const tasks::running_state& state, unsigned flags,
                                    const actor_system& system) noexcept {
   constexpr unsigned looked_at =
@@ -514,7 +514,7 @@ TROUPE_NOINLINE sched::after_turn go_on(activation& active) noexcept {
   return run_on(state, active, 1, false);
 }
 
-// What is left behind the first messages of a list: how many more there may be before the first
+// The rest behind the first messages of a list: how many more there may be before the first
 // look at the clock, and the link of the next one.
 struct rest_of_list {
   unsigned left;

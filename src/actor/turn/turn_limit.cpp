@@ -10,8 +10,8 @@ unsigned look_at_clock(tasks::running_state& state, cell& actor, unsigned handle
   const std::int64_t mean_ns = (now - turn.looked_at_ns) / (handled - turn.looked_after) + 1;
   const bool slow = mean_ns > slow_ns;
   const bool first = turn.looks++ == 0;
-  // The reading before a turn's first one is from an earlier turn, maybe from long ago. So "slow"
-  // by that reading proves nothing: the next message decides. "Quick" by that reading is certain.
+  // The reading before a turn's first one is from an earlier turn, maybe from long ago. "Slow" by
+  // that reading therefore proves nothing: the next message decides. "Quick" by it is certain.
   if (first) turn.began_ns = slow ? now : turn.looked_at_ns;
   if (!first || !slow) {
     constexpr unsigned pace = cell::quick | cell::slow;

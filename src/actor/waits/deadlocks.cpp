@@ -178,8 +178,8 @@ class collector {
     });
   }
 
-  // What is called for each turn and each thread lets no exception out: collect() throws in the
-  // end.
+  // The functions called for each turn and each thread let no exception out: collect() throws in
+  // the end.
   template <class Step>
   void while_memory_lasts(Step step) noexcept {
     if (failed_) return;
@@ -190,8 +190,8 @@ class collector {
     }
   }
 
-  // Adds a call and the tasks that it runs side by side, a node for each; and what waits for the
-  // call: its answer, or any turn of its actor if that handles nothing else meanwhile
+  // Adds a call and the tasks that it runs side by side, a node for each; and the nodes that wait
+  // for the call: its answer, or any turn of its actor if that handles nothing else meanwhile
   // (holds_actor).
   void add_call(cell& actor, const tasks::async_call& call, bool holds_actor) {
     const auto first = static_cast<std::uint32_t>(nodes.size());
@@ -368,7 +368,7 @@ constexpr const char* main_thread_words =
     "which this thread would call: call run() first, or co_await the future in a task. It waits "
     "for:";
 
-// Chooses the wait of the cycle that is told: the blocked thread that would call run(), which then
+// Chooses the wait of the cycle that fails: the blocked thread that would call run(), which then
 // continues without the answer; else the youngest actor's wait. Each cycle has one of these, since
 // threads that wait only for each other's jobs find that themselves.
 refused_wait tell(const collector& seen, std::span<const std::uint32_t> cycle,
@@ -621,13 +621,13 @@ std::size_t deadlock_search::refuse(std::vector<refused_wait> chosen) {
   return count;
 }
 
-// The caller has detached the wait, so only the caller ends it, and its turn takes the text. Hence
+// The caller has detached the wait: only the caller ends it, and its turn takes the text. Hence
 // no text stays behind, and a later wait in the same memory finds none.
 void deadlock_search::keep_text(const tasks::suspension& refused, std::string text) noexcept try {
   std::lock_guard lock(texts_mutex_);
   texts_.insert_or_assign(&refused, std::move(text));
 } catch (const std::bad_alloc&) {
-  // The turn is told a shorter text.
+  // The turn gets a shorter text.
 }
 
 std::size_t deadlock_search::texts_kept() noexcept {

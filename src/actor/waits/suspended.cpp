@@ -25,10 +25,10 @@ constexpr std::string_view header_folders[] = {
     "runtime", "sched",    "sqlite",   "streams",  "sync",
     "task",    "tls"};
 
-// Whether the file is the library's. A message must name a line that the user can change: so
-// line_in_use goes from a coroutine of the library to the one that awaits it, up to one of the
-// user's. The library's own coroutines lie in headers, in a folder named like a layer, and in the
-// folder of sources that holds this file.
+// Whether the file is the library's. A message must name a line that the user can change:
+// line_in_use therefore goes from a coroutine of the library to the one that awaits it, up to one
+// of the user's. The library's own coroutines lie in headers, in a folder named like a layer, and
+// in the folder of sources that holds this file.
 bool is_file_of_library(std::string_view file) noexcept {
   static constexpr std::string_view own_file = __FILE__, own = "actor/waits/suspended.cpp";
   if (own_file.ends_with(own) && file.starts_with(own_file.substr(0, own_file.size() - own.size())))
@@ -105,8 +105,8 @@ suspended_call look_at(const cell& actor, const message& call, const tasks::susp
 
 namespace {
 
-// One look at all suspended calls. A reentrant actor may have any number of them: so it remembers
-// where the look goes on, while it is not held (optional_state::next_looked).
+// One look at all suspended calls. A reentrant actor may have any number of them: it therefore
+// stores where the look continues, while it is not held (optional_state::next_looked).
 class look_at_calls {
  public:
   using function = std::function<void(cell&, const tasks::async_call&)>;

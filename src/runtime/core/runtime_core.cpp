@@ -143,14 +143,14 @@ void runtime_core::run_blocking(unique_function<void()> call) {
   aside.run([this, counted = at_work(*this), call = std::move(call)]() mutable {
     // the call's lazies, loops and resources are this runtime's
     const jobs::job_pool::inside here(jobs.get());
-    // a stop that discards drops what has not begun, as it does with procedures (posted.cpp)
+    // a stop that discards drops calls that have not begun, as it does with procedures (posted.cpp)
     if (!system->discarding()) call();
-    // destroys what the call holds, which may resolve its result, before it is uncounted
+    // destroys the call's captures, which may resolve its result, before it is uncounted
     call = nullptr;
   });
 }
 
-// For operations of I/O, which hold the runtime themselves: so the calls are not counted.
+// For operations of I/O, which hold the runtime themselves: the calls are therefore not counted.
 void runtime_core::run_aside(unique_function<void()> procedure) {
   // order: relaxed  set before the pool ends, by the thread that ends it
   if (system->closing.load(std::memory_order_relaxed)) return;
@@ -207,7 +207,7 @@ std::uint32_t runtime_core::choose_case(std::uint32_t count) noexcept {
   return static_cast<std::uint32_t>(simulated_->choose(sched::choice_kind::wins, count));
 }
 
-// An observer is told last, and gets its own share of the exception and of the memory that this
+// An observer is called last, and gets its own share of the exception and of the memory that this
 // refers to: once the failure is in the log, another thread may release both.
 void runtime_core::failed(const actor::failed_call& where, std::exception_ptr what) noexcept {
   const bool heard = options.on_error != nullptr || print(where, what);
@@ -348,7 +348,7 @@ void runtime_core::shut_down() {
     thread->thread.join();
   }
   if (main_) {
-    // the pool has handled or discarded its mail by now: what is lost from here on needed run()
+    // the pool has handled or discarded its mail by now: letters lost from here on needed run()
     lost_from = dead_letters();
     main_->discard_all();
   }
@@ -623,25 +623,25 @@ bool runtime_core::pass_time() {
   const auto timer = clock->next_ns(), completion = simulated_->next_io_ns();
   if (!timer && !completion) return false;
   const std::int64_t next_ns = std::min(timer.value_or(INT64_MAX), completion.value_or(INT64_MAX));
-  // what arrives by the simulated network comes soon, and needs no real time
+  // bytes on the simulated network arrive soon, and need no real time
   if (next_ns == completion || !simulated_->wait_outside(next_ns)) simulated_->advance_to(next_ns);
   clock->expire();
   return true;
 }
 
 // A thread that looks at an actor for a dump may find that mail came for it meanwhile: the actor
-// becomes work only when that thread lets it go. So `looking` is taken, and the count checked
-// again.
+// becomes work only when that thread lets it go. `looking` is therefore taken, and the count
+// checked again.
 bool runtime_core::is_out_of_work() {
   if (!alive_.empty()) return false;
   const std::lock_guard wait(system->looking);
   return alive_.empty();
 }
 
-// Turns that wait for each other: one of them is told, and continues. Not before a stop, which may
-// end them.
+// Turns that wait for each other: one of them gets an error, and continues. Not before a stop,
+// which may end them.
 bool runtime_core::tells_of_deadlock() {
-  // order: relaxed  a hint; a program that is being stopped is not told of what the stop ends
+  // order: relaxed  a hint; a program that is being stopped gets no error for waits that it ends
   if (stop_asked_.load(std::memory_order_relaxed)) return false;
   return system->deadlocks.search() != 0 || !is_out_of_work();
 }
@@ -772,8 +772,8 @@ bool runtime_core::run_round(std::chrono::nanoseconds at_most) {
   return false;
 }
 
-// Does what the main thread has to do now: at most one round of its queue. False when there was
-// nothing.
+// Does the main thread's work that is due now: at most one round of its queue. False when there was
+// none.
 bool runtime_core::step_all() {
   bool any = false;
   for (int turns = 0; turns < turns_a_round && (step_main() || pass_time()); ++turns) any = true;
@@ -798,7 +798,7 @@ bool runtime_core::run_until_out_of_work() {
   return stop_asked_.load(std::memory_order_relaxed);
 }
 
-// ---- what a running program is doing and waiting for, in words ----
+// ---- the current work and waits of a running program, in words ----
 
 namespace {
 
@@ -848,8 +848,8 @@ namespace {
 
 using tasks::counted;
 
-// A count that other threads lower may be read before the one that they raise: so a difference may
-// be negative for an instant.
+// A count that other threads lower may be read before the one that they raise: a difference may
+// therefore be negative for an instant.
 std::uint64_t not_negative(std::int64_t n) noexcept {
   return static_cast<std::uint64_t>(std::max<std::int64_t>(n, 0));
 }

@@ -56,8 +56,8 @@ TROUPE_NOINLINE void scheduled_call::start_rare(std::int64_t due_ns, const std::
 
 bool scheduled_call::cancel() noexcept {
   if (rare_ == nullptr && core_->clock->take_back(*this)) {
-    // The usual case. No other thread can cancel the call, and the timers' ref to it is the
-    // caller's now, too.
+    // The usual case. No other thread can cancel the call, and the timers' ref to it now also
+    // belongs to the caller.
     // order: relaxed (both)  only the handle refers to it by now
     step_.store(step::cancelled, std::memory_order_relaxed);
     refs_.store(1, std::memory_order_relaxed);
@@ -173,9 +173,9 @@ void scheduled_call::end() noexcept {
 }
 
 void scheduled_call::drop_ref() noexcept {
-  // order: acquire  the only ref left: sees what the other holders did
+  // order: acquire  the only ref left: sees the other holders' writes
   if (refs_.load(std::memory_order_acquire) != 1) {
-    // order: acq_rel  what this holder did is seen by the holder that frees the call; pairs with
+    // order: acq_rel  this holder's writes are seen by the holder that frees the call; pairs with
     // itself
     if (refs_.fetch_sub(1, std::memory_order_acq_rel) != 1) return;
   }
@@ -205,7 +205,7 @@ TROUPE_NOINLINE unique_function<void()> in_contexts(actor::actor_system& system,
   };
 }
 
-// A ref to an actor, for as long as nobody else owns it.
+// A ref to an actor, for as long as it has no other owner.
 class held_actor {
  public:
   held_actor() = default;

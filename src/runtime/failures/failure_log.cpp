@@ -15,7 +15,7 @@ namespace {
 // Estimate for an exception's object and the allocator's overhead: its size is not known.
 constexpr std::size_t exception_bytes = 256;
 
-// What an exception refers to that run() has thrown and that unwinds the scope of the runtime
+// The objects of an exception that run() has thrown and that unwinds the scope of the runtime
 // itself.
 thread_local std::unique_ptr<const std::shared_ptr<const void>> outlives_runtime;
 
@@ -235,7 +235,7 @@ void failure_log::throw_first() {
   std::rethrow_exception(what);
 }
 
-// Destroys the exceptions, then what they refer to; then the nodes become spare ones.
+// Destroys the exceptions, then the objects that they refer to; then the nodes become spare ones.
 void failure_log::forget(std::list<entry>& gone) noexcept {
   for (entry& entry : gone) {
     if (!entry.of_others) entry.what = nullptr;

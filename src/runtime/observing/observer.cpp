@@ -42,7 +42,7 @@ constexpr std::size_t clients_max = 16, question_bytes_max = 4096;
 // A client that takes no bytes of an answer for this time is cut off.
 constexpr std::int64_t patience_ns = 10'000'000'000;
 // When all places are taken, a client that was answered, or came, longer ago than this makes room
-// for a new one. So clients that ask nothing, or send a question byte by byte, lock nobody out.
+// for a new one. Clients that ask nothing, or send a question byte by byte, lock no other out.
 constexpr std::int64_t idle_ns_max = 2'000'000'000;
 
 constinit base::side_channel observation("observation");
@@ -78,8 +78,8 @@ std::optional<observe::socket_fault> make_folder(const std::string& folder) {
   return observe::check_folder(folder, observe::own_user());
 }
 
-// The path has the number of this process: so it is another copy of the library in it that listens
-// there, as a plugin may have one.
+// The path has the number of this process: another copy of the library in it therefore listens
+// there; a plugin may have its own copy.
 bool is_listened_at(const ::sockaddr_un& address) noexcept {
   const descriptor probe(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
   const auto* const at = static_cast<const ::sockaddr*>(static_cast<const void*>(&address));
@@ -454,7 +454,7 @@ class observer {
   std::map<const runtime_core*, std::unique_ptr<observed_runtime>> owned_;
   served_runtimes<observed_runtime> served_;
   std::string folder_;
-  std::string path_;  // of the socket, empty without one; guarded by the mutex of served_
+  std::string path_;  // of the socket, or empty; guarded by the mutex of served_
   descriptor listener_;
   std::mutex waking_;  // guards the replacement of wake_
   descriptor wake_;    // an eventfd

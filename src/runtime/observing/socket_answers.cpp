@@ -74,7 +74,7 @@ std::string summary(std::span<observed_runtime* const> runtimes) {
   return std::move(text).take();
 }
 
-// Sets a level, if the question has one, and returns all levels.
+// Sets a level, if the question names a level, and returns all levels.
 std::string log_levels(std::string_view rest) {
   if (!rest.empty()) {
     log::level least{};
@@ -123,7 +123,7 @@ std::string list(bool longest, std::string_view rest, std::span<observed_runtime
   return std::move(text).take();
 }
 
-// What concerns one runtime, without further words.
+// The answers for one runtime, without further words.
 std::string of_runtime(std::string_view what, std::string_view rest,
                        std::span<observed_runtime* const> runtimes) {
   std::uint64_t runtime = 0, id = 0;

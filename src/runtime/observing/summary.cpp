@@ -206,11 +206,11 @@ void write_summary(json_text& out, observed_runtime& observed) {
 
 namespace {
 
-// While more turns are suspended, the lists do not say what actors wait for: a look at all of them
-// would take too long, and the answer for a single actor says it.
+// While more turns are suspended, the lists do not show the waits of actors: a look at all of them
+// would take too long, and the answer for a single actor has its waits.
 constexpr std::int64_t suspended_max = 100'000;
 
-// What those of the actors wait for that are suspended, by id: of each the call that has waited
+// The waits of the actors that are suspended, by id: for each actor the call that has waited
 // longest.
 class waits_of {
  public:

@@ -22,7 +22,7 @@ namespace troupe::observing {
 namespace {
 
 constexpr std::int64_t ns_per_ms = 1'000'000, ns_per_s = 1'000'000'000;
-// How often it looks at what runs: twice in a row, as far apart as a handler may take.
+// How often it looks at running parts: twice in a row, as far apart as a handler may take.
 constexpr std::int64_t running_pause_ns = 20 * ns_per_ms, idle_pause_ns_max = 100 * ns_per_ms;
 constexpr std::int64_t share_of_long_looks = 50;
 constexpr std::size_t growing_max = 10'000;
@@ -185,7 +185,7 @@ void warning_watch::look_at_samples() {
   }
 }
 
-// ---- what takes a look at all actors ----
+// ---- conditions that take a look at all actors ----
 
 // The processor time counts: on a busy machine a look lasts much longer, and warnings would lapse
 // if the next one came the later for it.
@@ -302,7 +302,7 @@ void warning_watch::look_at_mailboxes(std::int64_t now) {
   }
 }
 
-// ---- what the process lacks ----
+// ---- shortages of the process ----
 
 // Only when the pool is full at two looks: short bursts do not matter.
 void warning_watch::look_at_blocking_pool() {

@@ -21,7 +21,7 @@ void dispose(sched::runnable& item) noexcept {
 sched::after_turn run(sched::runnable& item) {
   auto& self = static_cast<posted&>(item);
   run_posted(*self.system, self.procedure);
-  // What the procedure holds is destroyed here, since dispose must not run user code
+  // The captures of the procedure are destroyed here, since dispose must not run user code
   // (runnable.hpp).
   const unique_function<void()> dropped(std::move(self.procedure));
   return sched::after_turn::gone;

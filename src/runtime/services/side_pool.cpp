@@ -40,7 +40,7 @@ void side_pool::run_calls() {
     calls_.pop_front();
     lock.unlock();
     call();
-    // order: relaxed  a statistic, changed before what the call holds is destroyed
+    // order: relaxed  a statistic, changed before the call's captures are destroyed
     under_way_.fetch_sub(1, std::memory_order_relaxed);
     call = nullptr;
     lock.lock();
@@ -54,7 +54,7 @@ void side_pool::shut_down() {
     auto dropped = std::move(calls_.front());
     calls_.pop_front();
     lock.unlock();
-    dropped = nullptr;  // what this resolves may resume others: not under the mutex
+    dropped = nullptr;  // the results that this resolves may resume others: not under the mutex
     lock.lock();
   }
   lock.unlock();

@@ -27,7 +27,7 @@ struct foreign_wait::resumer {
     std::atomic<bool> is_left{false};
   };
   static void leave(handle_type left) noexcept {
-    // order: acq_rel  the last owner sees what the other has done; pairs with itself (F1)
+    // order: acq_rel  the last owner sees the other's writes; pairs with itself (F1)
     if (!left.promise().is_left.exchange(true, std::memory_order_acq_rel)) return;
     TROUPE_INVARIANT(left.done(), "F1");
     left.destroy();
@@ -92,7 +92,7 @@ const char* foreign_wait::act_on(sched::message* base, void*, sched::message_act
     self.free_resumer();
     return "detached";
   }
-  // The actor ends. What nothing has resumed so far never continues.
+  // The actor ends. Waits that nothing has resumed so far never continue.
   if (act == sched::message_act::reclaim) {
     const auto handle = resumer::handle_type::from_address(self.resumer_);
     self.is_abandoned_ = self.is_abandoned_ || resumer::take(handle) != nullptr;

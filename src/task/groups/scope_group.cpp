@@ -118,7 +118,7 @@ scope_group::~scope_group() {
   cancelled_ = cancelled_part::all;
   const auto drop = [](scope_child& child) noexcept {
     child.done = true;
-    child.waits = nullptr;  // those coroutines are destroyed, too
+    child.waits = nullptr;  // those coroutines are also destroyed
     child.operations.drop(child, child_cancelled_error());
     child.release();
   };
@@ -190,7 +190,7 @@ void scope_group::start_children() noexcept {
   starting_ = false;
 }
 
-// Nobody else starts the children that wait: the thread does, before its turn ends.
+// No other thread starts the children that wait: this thread does, before its turn ends.
 void scope_group::list_if_needed() noexcept {
   if (waiting_.first != nullptr && running_ < limit_ && !starting_ && root_ != nullptr &&
       !lists_.has(list::scopes))
@@ -282,7 +282,7 @@ void scope_group::ended(scope_child& child) noexcept {
   list_if_needed();
 }
 
-// The first failure ends the others. A later one is its handle's, if there is one.
+// The first failure ends the others. A later failure belongs to its handle, if it has a handle.
 void scope_group::fail(std::exception_ptr&& what, bool was_cancelled, bool is_kept) noexcept {
   if (was_cancelled && is_cancelled(what)) {
     was_cut_ = true;
@@ -302,7 +302,7 @@ void scope_group::fail(std::exception_ptr&& what, bool was_cancelled, bool is_ke
   if (is_first) cancel(true);
 }
 
-// Whoever waits for the next child is told of this one, or finds it later.
+// The wait for the next child takes this one, or finds it later.
 void scope_group::tell_next(scope_child& child, bool has_value) noexcept {
   if (collects_ && !has_value) {
     child.release();

@@ -5,7 +5,7 @@
 namespace troupe::tasks {
 
 bool side_crowd::advance(side_call& call, coroutine& user, bool later) {
-  if (call.waiter_ == this) return false;  // it is here, so it is pending (B1)
+  if (call.waiter_ == this) return false;  // it is here: it is pending (B1)
   if (later ? call.advance_later_and_keep(user) : call.advance(user)) {
     note_ready(call.place);
     return true;

@@ -110,7 +110,7 @@ constexpr unsigned looks_into_max = 64;  // groups within groups, by one walk
 constexpr std::chrono::milliseconds foreign_hold_max{100};
 }  // namespace
 
-// Calls look(wait) for what the branch waits for, and the branches within it, if that cannot be
+// Calls look(wait) for the wait of the branch, and for the branches within it, if that cannot be
 // undone, and for each group that has moved something; until it returns false. It looks into so
 // many groups within groups: each of n nested groups asks for this walk, which would take n² steps
 // otherwise.
@@ -477,7 +477,7 @@ void group::end_hold_limit() noexcept {
   }));
 }
 
-// What was held for it runs.
+// The branches that were held for it run.
 void group::release() noexcept {
   hold_limit_ = nullptr;
   end_hold();
@@ -511,7 +511,7 @@ const char* group::resume_in_race(branch& ready, bool is_paused) noexcept {
       all.run(current);
       next = all.end_if_done();
       if (next == nullptr) next = all.winner_to_go_on();
-      if (next != nullptr) continue;  // its competitors are paused, too
+      if (next != nullptr) continue;  // its competitors are also paused
       resume_beside(all, current, nullptr);
       if (all.race_ != nullptr) static_cast<own_race*>(all.race_)->owner.deliver_kept();
       next = all.next_held();
@@ -613,7 +613,7 @@ bool fixed_group::decide(branch& winner) noexcept {
 }
 
 // A when_any that is itself a branch of a when_any, or is all that such a branch awaits, has its
-// value when it is decided, although it waits for the end of its losers: so it has won there, too.
+// value when it is decided, although it waits for the end of its losers: it has also won there.
 void fixed_group::decide_around() noexcept {
   group* const outer = around(*waiter->call);
   if (outer == nullptr) return;

@@ -83,7 +83,7 @@ void main_lanes::enter(std::uint8_t lane) noexcept {
 
 void main_lanes::leave(std::uint8_t lane) noexcept {
   TROUPE_INVARIANT(lane == 0 || is_run_by(lane, own_thread()), "L2");
-  // order: release  what was handled in run() is seen by a thread that finds no thread in it; pairs
+  // order: release  a thread that finds no thread in run() sees the work done in it; pairs
   // with belongs_to/acquire
   if (lane != 0) lanes[lane].store(own_thread() << thread_shift, std::memory_order_release);
 }

@@ -50,7 +50,7 @@ TROUPE_NOINLINE std::uint64_t random_number() {
   return own.next();
 }
 
-// Zero alone stands for no number.
+// Zero alone means no number.
 template <std::size_t Bytes>
 void fill_randomly(std::array<std::uint8_t, Bytes>& bytes) {
   for (std::size_t at = 0; at < Bytes; at += sizeof(std::uint64_t)) {
@@ -167,8 +167,8 @@ trace_context trace_context::child() const {
   return trace;
 }
 
-// A later version may append more behind another `-`; its first four parts are read as those of
-// version 0, as the standard says.
+// A later version may append more behind another `-`; its first four parts are read as the parts
+// of version 0, as the standard says.
 std::optional<trace_context> trace_context::parse(std::string_view field,
                                                   std::string_view state) noexcept {
   if (field.size() < field_length || field[trace_at - 1] != '-' || field[span_at - 1] != '-' ||

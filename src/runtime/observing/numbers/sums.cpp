@@ -14,7 +14,7 @@ using observe::histogram_of;
 using observe::in_summary;
 using observe::number_unit;
 
-// Other threads may lower a count before this one reads what they raised.
+// Other threads may lower a count before this one reads the count that they raised.
 std::uint64_t difference(std::uint64_t more, std::uint64_t less) {
   return more > less ? more - less : 0;
 }

@@ -16,7 +16,7 @@ std::uint64_t since(std::int64_t before, std::int64_t now) noexcept {
   return now > before ? static_cast<std::uint64_t>(now - before) : 0;
 }
 
-// A thread that has used nearly all of the time cannot have slept, so nobody needs to ask.
+// A thread that has used nearly all of the time cannot have slept: the kernel need not be asked.
 bool has_slept(std::uint64_t cpu_ns, std::uint64_t wall_ns, int thread) noexcept {
   return cpu_ns < wall_ns / 10 * 9 && base::is_blocked(thread);
 }

@@ -38,7 +38,7 @@ std::uint32_t wait_watch::units_before(std::uint32_t now, time_span limit) const
   return units != 0 && now > units ? now - units : 0;
 }
 
-// Virtual time knows no late answers, and a look would change what a seed replays.
+// In virtual time there are no late answers, and a look would change the replay of a seed.
 void wait_watch::look(std::int64_t now, warning_list& list) {
   if (options_.policy == policy::simulated) return;
   const auto unit_now = static_cast<std::uint32_t>((now - began_ns_) / ns_per_wait_unit + 1);
