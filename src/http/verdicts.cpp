@@ -1,4 +1,4 @@
-// What the errors of http answer to whose fault it was (docs/protocols/verdicts.md).
+// The verdicts of http: whose fault each error is (docs/protocols/verdicts.md).
 #include "troupe/base/error.hpp"
 #include "troupe/http/client_error.hpp"
 #include "troupe/http/fault.hpp"
@@ -70,7 +70,7 @@ verdict client_error::judged() const noexcept {
     case client_failure::refused:
       return {upstream, none, later};
     case client_failure::not_upgraded:
-      // A server without a WebSocket at that place answers what it likes, but these say it is away.
+      // A server without a WebSocket may answer any status; these mean that it is unavailable.
       if (status_ < 502 || status_ > 504) return {caller, none, never};
       return of_answer(status_);
     case client_failure::proxy_refused:

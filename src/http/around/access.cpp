@@ -57,7 +57,7 @@ std::string challenge(std::string_view scheme, std::string_view realm) {
   return std::string(scheme) + " realm=\"" + std::string(realm) + "\"";
 }
 
-// What is behind the scheme in the field Authorization; nothing for another scheme or two fields.
+// The text behind the scheme in the field Authorization; nothing for another scheme or two fields.
 std::optional<std::string_view> credentials(const request& asked, std::string_view scheme) {
   if (asked.fields().count("Authorization") != 1) return std::nullopt;
   const std::string_view value = asked.field("Authorization");

@@ -17,7 +17,7 @@ namespace troupe::http {
 
 namespace {
 
-// Whether bodies of that type become smaller, as those of pictures and films do not.
+// Whether bodies of that type become smaller; pictures and films do not.
 bool is_worth_it(std::string_view type) noexcept {
   type = trimmed(type.substr(0, type.find(';')));
   constexpr std::array<std::string_view, 6> others{"application/json", "application/javascript",
@@ -47,14 +47,14 @@ choice choose(std::string_view accepted) noexcept {
   }
   const quality plain = quality_of_coding(accepted, "identity");
   result.at_any_cost = plain == 0;
-  // A client that says nothing of identity takes it, but prefers what it has named.
+  // A client that does not mention identity takes it, but prefers the codings that it has named.
   if (plain > highest && names_identity(accepted)) result.best.reset();
   return result;
 }
 
 std::string encoded(std::string_view body, coding by) {
   thread_local std::array<std::unique_ptr<encoder>, 3> kept;
-  // Taken out while it works: what it throws leaves no half-used one behind.
+  // Taken out while it works: an exception leaves no half-used encoder behind.
   std::unique_ptr<encoder> with = std::move(kept[static_cast<std::size_t>(by)]);
   if (with == nullptr) with = make_encoder(by);
   std::string made;
@@ -66,7 +66,7 @@ std::string encoded(std::string_view body, coding by) {
 
 }  // namespace
 
-// What the function behind handlers may do with an answer.
+// The access of the function behind handlers to an answer.
 struct response::compression {
   explicit compression(response& of) : answer(of) {}
 
@@ -83,7 +83,7 @@ struct response::compression {
     return !answer.has_field("Content-Encoding") && !answer.has_field("Content-Range") &&
            !has_word("Cache-Control", "no-transform") && (is_not_modified() || is_worth_it(type()));
   }
-  // It has no body, and says what the answer with one would have said of its representations.
+  // It has no body, and the same fields about its representations as the answer with a body.
   bool is_not_modified() const noexcept { return answer.status_ == 304; }
   // Whether one of the fields with that name lists the word.
   bool has_word(std::string_view name, std::string_view word) const noexcept {

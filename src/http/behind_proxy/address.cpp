@@ -10,7 +10,7 @@
 namespace troupe::http {
 namespace {
 
-// inet_pton wants a text that ends with a zero byte, and would take one inside for the end.
+// inet_pton requires a text that ends with a zero byte, and would take one inside for the end.
 bool read_address(int family, std::string_view text, void* to) noexcept {
   std::array<char, INET6_ADDRSTRLEN> copy{};
   if (text.size() >= copy.size() || text.find('\0') != std::string_view::npos) return false;

@@ -52,7 +52,7 @@ bool read_line(std::string_view line, proxy_header& result) noexcept {
   line.remove_prefix(line_begin.size());
   const bool has_empty_end = line.ends_with(' ');
   const std::string_view protocol = take_part(line);
-  if (protocol == "UNKNOWN") {  // what follows is to be ignored
+  if (protocol == "UNKNOWN") {  // the rest is to be ignored
     result.from = proxy_header::origin::proxy;
     return true;
   }
@@ -109,7 +109,7 @@ std::uint32_t crc32c_of(std::string_view header, std::size_t hole) noexcept {
   return ~sum;
 }
 
-// What follows the addresses, from `at` on: type, length, value. All but the checksum is skipped.
+// The additions behind the addresses, from `at` on: type, length, value. Only the checksum is read.
 bool check_additions(std::string_view header, std::size_t at) noexcept {
   constexpr std::size_t head = 3;
   while (at < header.size()) {

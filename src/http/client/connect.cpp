@@ -87,7 +87,7 @@ task<tcp_stream> open_tunnel(client_resources& core, const url& peer, const prox
   if (status >= 300)
     fail(client_failure::proxy_refused, peer, by,
          "opens no connection: it answered " + std::to_string(status), status);
-  // Nobody may speak in the target's name before the target has spoken.
+  // No peer may speak in the target's name before the target has spoken.
   if (!wire->input().empty())
     fail(client_failure::proxy_refused, peer, by, "has sent bytes that belong to nothing");
   co_return wire->take_plain();
@@ -153,7 +153,7 @@ std::string first_lines(const std::string& method, const url& peer, const route&
 
 std::string fields_for(client_request& asked, const route& by) {
   std::string fields = client_access::fields(asked);
-  // What is for a proxy must not come to a target.
+  // Credentials for a proxy must not come to a target.
   if (!by.is_absolute() || !by.by->authorization.empty())
     strip(fields, {"Proxy-Authorization", "Proxy-Connection"});
   return fields;

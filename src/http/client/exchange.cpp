@@ -151,7 +151,7 @@ task<std::string> exchange::read_all() {
   if (is_taken_) forget_collected();
   try {
     co_await collect();
-  } catch (const cancelled&) {  // the next call gets what was collected
+  } catch (const cancelled&) {  // the next call gets the collected pieces
     throw;
   } catch (...) {
     forget_collected();

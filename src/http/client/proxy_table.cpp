@@ -19,7 +19,7 @@ namespace {
 
 constexpr std::size_t proxy_bytes_max = 8'192, none_bytes_max = 65'536;
 
-// The text of a proxy may have a password in it, so errors do not show it.
+// The text of a proxy may have a password in it: errors do not show it.
 [[noreturn]] void refuse(const char* which, const std::string& why) {
   throw option_error("troupe: http::proxy_settings::" + std::string(which) + ": " + why);
 }

@@ -103,8 +103,8 @@ void wire_exchange::end_early() {
 }
 
 // Returns false at the end of the stream. A TLS stream that ended without an announced end counts
-// as truncated, whatever HTTP says: an attacker may have cut it. So does a connection that was
-// reset in the middle of an answer: a server says by that that the answer is not whole.
+// as truncated, whatever HTTP says: an attacker may have cut it. The same holds for a connection
+// that was reset in the middle of an answer: a server says by that that the answer is not whole.
 task<bool> wire_exchange::receive(const tasks::limits& within) {
   bool cut = false;
   std::size_t bytes = 0;

@@ -132,7 +132,7 @@ class zstd_decoder final : public decoder {
  public:
   zstd_decoder() : context_(ZSTD_createDCtx()) {
     if (context_ == nullptr) throw std::bad_alloc();
-    constexpr int window_bits_max = 23;  // RFC 8878, 3.1.1.1.2: what each decoder should take
+    constexpr int window_bits_max = 23;  // RFC 8878, 3.1.1.1.2: each decoder should take as much
     ZSTD_DCtx_setParameter(context_.get(), ZSTD_d_windowLogMax, window_bits_max);
   }
 

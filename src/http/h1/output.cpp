@@ -7,8 +7,8 @@
 namespace troupe::http {
 namespace {
 
-// The memory of the thread's last answer, kept for its next one. So an answer finds its memory in
-// the processor's caches, and a connection that waits has none.
+// The memory of the thread's last answer, kept for its next one. An answer therefore finds its
+// memory in the processor's caches, and a connection that waits has none.
 thread_local std::unique_ptr<char[]> spare;
 
 }  // namespace

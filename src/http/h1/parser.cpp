@@ -131,7 +131,7 @@ fault find_lines(std::string_view section, std::size_t at,
   return is_line_end(section, at) && at + 2 == section.size() ? fault::none : fault::bad_field;
 }
 
-// Replaces each line end in a value from byte `at` on by spaces. Returns whether there was one.
+// Replaces each line end in a value from byte `at` on by spaces. Returns whether it found any.
 bool unfold(std::string& section, std::size_t at) noexcept {
   bool found = false;
   for (at = section.find("\r\n", at); at != std::string::npos; at = section.find("\r\n", at + 2)) {
@@ -223,7 +223,7 @@ fault check_trailer_fields(const fields& trailer) noexcept {
 }  // namespace
 
 // The functions that llhttp calls. Positions are kept as distances from the beginning, because the
-// bytes may lie elsewhere when more of them have come.
+// bytes may lie elsewhere when more of them have arrived.
 // Invariants
 //   P1  A message begins once, and only when the one before has ended.
 //   P2  The value of a field follows its name, and the next name the whole value.
@@ -275,7 +275,7 @@ struct parser_callbacks {
     return 0;
   }
   static int head(llhttp_t* state) {
-    state->upgrade = 0;  // this parser does not read what follows an upgrade
+    state->upgrade = 0;  // this parser does not read the bytes behind an upgrade
     return HPE_PAUSED;
   }
   static int body(llhttp_t* state, const char* at, std::size_t bytes) {

@@ -57,7 +57,7 @@ conversation::~conversation() {
   for (auto& [stream, request] : exchanges_) request->forget_handler();
 }
 
-// ---- who asks for what ----
+// ---- requests between the connection and its handlers ----
 
 endpoint conversation::peer() { return on_->peer(); }
 bool conversation::has_address() const noexcept { return on_->has_address(); }
@@ -110,7 +110,7 @@ void conversation::on_closed(std::int32_t stream, bool by_peer) {
   if (request->is_done()) exchanges_.erase(stream);
 }
 
-// The client need not send what nobody reads (RFC 9113, 8.1).
+// The client need not send a body without a reader (RFC 9113, 8.1).
 void conversation::on_answered(std::int32_t stream) {
   const exchange* request = find(stream);
   if (request != nullptr && request->is_unread()) session_->stop_upload(stream);
@@ -144,7 +144,7 @@ task<bool> conversation::run(connection& on, std::string begun) {
   co_return reader_.parks();
 }
 
-// What it throws is no reason to cancel handlers, so it goes another way.
+// Its exceptions are no reason to cancel handlers: they go another way.
 task<> conversation::read_all(task_scope& branches, std::string_view begun,
                               std::exception_ptr& failed) {
   branches.spawn(write_all());
@@ -185,7 +185,7 @@ task<> conversation::read_on(task_scope& in) {
     if (is_over) {
       if (!ask_why()) co_return;
       co_await flush_soon();
-      co_await yield();  // what was ended has a turn now, in which it lets go of what it kept
+      co_await yield();  // calls that were ended have a turn now, in which they free their memory
       continue;
     }
     if (bytes == 0) {
@@ -304,7 +304,7 @@ task<> conversation::await_exchanges() {
 
 // ---- the writer ----
 
-// Takes from the session what is to be sent. Returns whether there are bytes.
+// Takes from the session the bytes that are to be sent. Returns whether there are bytes.
 bool conversation::fill(std::size_t most) {
   if (out_at_ == out_.size()) {
     out_.clear();
@@ -314,7 +314,7 @@ bool conversation::fill(std::size_t most) {
   return out_at_ < out_.size();
 }
 
-// Writes what is pending; the caller has begun to write. Errors end the connection.
+// Writes the pending bytes; the caller has begun to write. Errors end the connection.
 task<> conversation::write_pending() {
   try {
     while (fill(write_bytes)) {
@@ -362,12 +362,12 @@ task<> conversation::write_all() {
     if (exchanges_.empty()) all_done_.set();
     watch_time();
     count_buffers();
-    // The reader waits for bytes that nobody will send.
+    // The reader waits for bytes that no client will send.
     if (session_->is_over()) on_->requested_.stop();
   }
 }
 
-// GOAWAY, and what else is left to be said.
+// GOAWAY, and the other frames that remain.
 task<> conversation::flush_at_end() {
   if (!session_->is_over() && !reader_.has_client_ended()) session_->terminate(code::no_error);
   while (writes_.is_under_way() && !broken_) {
@@ -513,7 +513,7 @@ void conversation::end_stream(std::int32_t number, exchange& request) {
   request.give_up();
 }
 
-// How long the connection may wait for what it waits for now.
+// How long the connection may continue its present wait.
 void conversation::watch_time() noexcept {
   connection& on = *on_;
   const std::int64_t now_ns = now().count();
@@ -562,7 +562,7 @@ void conversation::count_buffers() noexcept {
   on_->account_.hold(bytes, files);
 }
 
-// Counts what the client has done too much, once.
+// Counts the limit that the client has exceeded, once.
 void conversation::count_end() noexcept {
   if (session_->broken() == counted_) return;
   counted_ = session_->broken();

@@ -113,7 +113,7 @@ fault exchange::read_head(bool ends) {
   return fault::none;
 }
 
-// ---- what comes ----
+// ---- input ----
 
 void exchange::came(std::string_view piece) {
   if (is_done() || is_closed() || wrong_ != fault::none || route_.handler == nullptr) return;
@@ -177,7 +177,7 @@ std::size_t exchange::take_kept_back() noexcept {
 }
 
 // The reset may wait for long until the client takes it. A handler that has not returned may still
-// refer to what it has read and to its answer.
+// refer to its input and to its answer.
 void exchange::give_up() noexcept {
   closed();
   base::release(unread_);
@@ -199,7 +199,7 @@ void exchange::own_account::end_account() noexcept {
   exchange_.carrier_.end_streams_soon();
 }
 
-// A trusted proxy has no share: what a request keeps counts for the client that the proxy names.
+// A trusted proxy has no share: the memory of a request counts for the client that the proxy names.
 void exchange::count_for_client() noexcept {
   if (account_ != nullptr) return;
   try {
@@ -356,7 +356,7 @@ bool exchange::run_at_once() {
   return true;
 }
 
-// One stream's handler. What it throws is the stream's affair, and not that of the others.
+// One stream's handler. Its exceptions are the stream's affair, and concern no other stream.
 task<> exchange::serve() {
   handler_ = handler_stage::waits;
   std::exception_ptr thrown;

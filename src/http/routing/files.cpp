@@ -286,7 +286,7 @@ response what_is_asked_of(const request& asked, const troupe::file& from, std::u
       .field("Accept-Ranges", "bytes");
 }
 
-// A file beside another one, with the same content in fewer bytes.
+// A file beside another file, with the same content in fewer bytes.
 struct compressed_file {
   std::string_view coding;  // empty: there is none
   troupe::file from;
@@ -385,7 +385,7 @@ std::shared_ptr<const folder> open_folder(const std::string& path, const file_op
   return std::make_shared<const folder>(fd, options);
 }
 
-// An If-Range cannot be compared with anything here, so all of the part is sent.
+// An If-Range cannot be compared with anything here: all of the part is sent.
 response file_response(const request& asked, const file& from, std::uint64_t offset,
                        std::uint64_t bytes, content_type type) {
   return asked.fields().has("if-range")

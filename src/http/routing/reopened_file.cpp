@@ -21,7 +21,7 @@ file reopened_file::open_at(const std::string& path) {
   return fd < 0 ? file() : file::adopt(fd, std::string());
 }
 
-// The kernel knows under which name the file lies now, links on the way there resolved.
+// The kernel returns the present name of the file, with the links on the way there resolved.
 void reopened_file::rest() {
   if (!may_close_ || !is_open()) return;
   const std::string link = "/proc/self/fd/" + std::to_string(open_.fd());

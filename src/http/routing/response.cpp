@@ -79,7 +79,7 @@ response& response::field(std::string_view name, std::string_view value) & {
                         "' is the server's own");
     }
   }
-  // Reserves at once what most answers need: growing step by step would copy the fields several
+  // Reserves at once the space for most answers: growing step by step would copy the fields several
   // times.
   if (fields_.capacity() - fields_.size() < name.size() + value.size() + 4)
     fields_.reserve(fields_.size() + name.size() + value.size() + 160);

@@ -220,7 +220,7 @@ void router::add_call(method on, std::string_view pattern, std::unique_ptr<route
 
 namespace {
 
-// Answers what no route answers, where something stands in front of the answer.
+// Answers requests without a route, where a function runs in front of the answer.
 class no_route_call final : public route_call {
  public:
   no_route_call() { reads_body = false; }
@@ -233,7 +233,7 @@ class no_route_call final : public route_call {
   }
 };
 
-// Answers OPTIONS where something stands in front of the answer.
+// Answers OPTIONS where a function runs in front of the answer.
 class options_call final : public route_call {
  public:
   explicit options_call(unsigned methods) : methods_(methods) {}

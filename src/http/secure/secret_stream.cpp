@@ -77,7 +77,7 @@ task<secure_event> secret_stream::shake(std::chrono::nanoseconds at_most, std::s
 task<> secret_stream::answer_in_clear() {
   try {
     co_await wire().write_all(answer_to_plain_http).timeout(linger_time);
-  } catch (const error&) {  // the peer does not want to know
+  } catch (const error&) {  // the peer does not read the answer
   }
 }
 

@@ -21,7 +21,7 @@ handling::handling(const server_state& server) : server_(server) {
 
 namespace {
 
-// Stands for an encoded slash in a path whose route is not found yet. No other character is decoded
+// Replaces an encoded slash in a path whose route is not found yet. No other character is decoded
 // to this one.
 constexpr char encoded_slash = '\0';
 
@@ -54,12 +54,12 @@ bool handling::decode_path() {
 void handling::find_route() {
   route_ = server_.routes.find(head().method, request_.path_);
   if (route_.handler == nullptr) {
-    // The target "*" stands for the whole server.
+    // The target "*" means the whole server.
     route_.values = {};
     route_.values.methods = request_.path_ == "*" ? server_.routes.all_methods() : route_.methods;
     route_.handler = server_.routes.otherwise();
   }
-  // The values of the route are views into `path_`, so its slashes are put in where they lie.
+  // The values of the route are views into `path_`: its slashes are put in where they lie.
   if (request_.path_.data() == path_.data())
     std::replace(path_.begin(), path_.end(), encoded_slash, '/');
 }
@@ -98,7 +98,7 @@ task<std::string_view> handling::next_decoded() {
 }
 
 response handling::refusal(fault why) const {
-  // What is wrong with a body is said; with a head, the page has no words of its own.
+  // The page names the defect of a body; for a head, the page has no words of its own.
   const bool is_of_body = why == fault::body_too_large || why == fault::bad_content ||
                           why == fault::unknown_content_coding;
   response answer(status_of(why));
@@ -161,7 +161,7 @@ void handling::begin_trace() {
   if (trace_.get() != nullptr) name_span();
 }
 
-// What the client has made up, a method or a path, is no part of it.
+// A method or a path that the client has made up is no part of it.
 void handling::name_span() {
   const std::string_view method = name_of(head().method);
   tasks::call_context& span = *trace_.get();

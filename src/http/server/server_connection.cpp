@@ -105,7 +105,7 @@ bool connection::reserve_encoder(std::size_t bytes) noexcept {
   return true;
 }
 
-// A trusted proxy has no share: what a request keeps counts for the client that the proxy names.
+// A trusted proxy has no share: the memory of a request counts for the client that the proxy names.
 void connection::find_client() noexcept {
   if (client_.has_share || server_->options.trusted_proxies.empty()) return;
   if (!serving_.is_under_way() || behind_ != nullptr) return;
@@ -262,7 +262,7 @@ void connection::finish_request() noexcept {
   if (memory_ && failure_ == nullptr) memory_->rollback(*empty_memory_);
 }
 
-// The peer broke a rule, or a limit of the server: the peer is told, and the connection closes.
+// The peer broke a rule, or a limit of the server: it gets an error, and the connection closes.
 void connection::refuse(fault why) {
   closing_.close_and_linger();
   if (progress_.answer_begun()) return;
@@ -727,7 +727,7 @@ task<> connection::talk(response& with) {
     watch_.reset();
   }
   co_await flush();
-  // undoes the end of a sweep that saw it idle a moment ago and wants to park it
+  // undoes the end of a sweep that saw it idle a moment ago and would park it
   server_->unpark(*this);
   clock_.enter(phase::upgraded);
   task<> talking = talk_over(with, std::move(said.terms));

@@ -286,12 +286,12 @@ void server_state::shed() {
     return is_idle ? resting.since_ns : never_ns;
   };
   if (shed_oldest(live_since, parked_since)) return;
-  // Nobody is idle: a client that keeps much makes room.
+  // No connection is idle: a client that keeps much makes room.
   if (kept.is_full() && kept.end_largest()) return;
   shed_slow_heads();
 }
 
-// Until its head is there, nobody knows for which client of a proxy a connection counts.
+// Until its head is there, the client of a proxy to which a connection belongs is unknown.
 void server_state::shed_slow_heads() {
   const std::int64_t slow_before_ns = now().count() - head_patience.count();
   for_each(live_, [&](live_connection& live) {
@@ -592,7 +592,7 @@ void server_state::end_parked_for_good() noexcept {
     const std::lock_guard reports(reports_mutex_);
     return reported_.count() == count;
   };
-  // At the end of the runtime no other thread polls for completions, so this one does.
+  // At the end of the runtime no other thread polls for completions: this one does.
   while (!all_reported()) all.first()->owner().drive();
   take_reported();
   while (!all.empty()) {

@@ -11,10 +11,10 @@ namespace troupe::http {
 
 namespace {
 
-// Which bytes a backslash stands before, and goes.
+// The bytes before which a backslash is removed.
 enum class escapes : std::uint8_t {
   all,
-  quotes,  // and backslashes: other ones belong to the text, as those of a path of Windows do
+  quotes,  // and backslashes: other ones belong to the text, as in a path of Windows
 };
 
 // The text in quotes, without the backslashes; "" if it does not end with the quote that it begins

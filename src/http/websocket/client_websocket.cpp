@@ -86,7 +86,7 @@ template <class Transport>
 struct carried {
   Transport over;
 };
-// `Transport`: over a connection of its own, or over a stream of one.
+// `Transport`: over a connection of its own, or over a stream of a connection.
 template <class Transport>
 class client_websocket final : carried<Transport>, public websocket {
  public:
@@ -158,7 +158,7 @@ websocket_terms terms_of(const exchange& answer, const websocket_options& option
   return terms;
 }
 
-// What is needed to open one.
+// The arguments for opening a WebSocket.
 struct wanted {
   std::shared_ptr<client_core> core;
   client_request asked;

@@ -112,7 +112,7 @@ websocket_answer websocket_handshake(const message_head& head, const websocket_o
     return result;
   }
   const std::string_view key = head.fields["sec-websocket-key"];
-  // When there are two such fields, a proxy may have read the other one.
+  // When there are two such fields, a proxy may have read the other field.
   if (!is_key(key) || head.fields.count("sec-websocket-key") != 1 ||
       head.fields.count("sec-websocket-version") != 1) {
     result.why =
@@ -173,7 +173,7 @@ task<> websocket_conversation(transport& over, std::string begun, websocket_func
   }
   const bool is_alone = ends.why() == call_end::cause::peer_gone;
   try {
-    if (is_alone) {  // nobody is left to be told
+    if (is_alone) {  // no peer is left to be notified
     } else if (websocket_end::is_unsaid(peer)) {
       co_await websocket_end::say(peer);
     } else if (peer.close_code() == 0) {
@@ -181,13 +181,13 @@ task<> websocket_conversation(transport& over, std::string begun, websocket_func
     }
   } catch (const io_error&) {  // the connection no longer exists
   } catch (...) {
-    if (failed == nullptr) throw;  // otherwise the exception of the user's function is what counts
+    if (failed == nullptr) throw;  // otherwise the exception of the user's function counts
   }
   if (failed != nullptr) std::rethrow_exception(std::move(failed));
 }
 
-// What an end needs to compress messages. A connection that has not agreed on compression has no
-// such object.
+// The objects that an end needs to compress messages. A connection that has not agreed on
+// compression has none.
 struct websocket::parts {
   explicit parts(const websocket_terms& terms)
       : can_deflate(bits_of(terms, terms.is_client) >= 9),
@@ -339,7 +339,7 @@ task<> websocket::close(int code, std::string reason) {
   co_await send_frame(close_frame, std::move(payload));
 }
 
-// The peer broke the protocol: it is told so, and nothing more of it is read.
+// The peer broke the protocol: it gets a close frame, and nothing more of it is read.
 task<> websocket::fail(int code) {
   closed(code, "");
   close_.end();
@@ -350,7 +350,7 @@ task<> websocket::fail(int code) {
 task<> websocket::say_failure() {
   try {
     co_await close(unsaid_);
-  } catch (const io_error&) {  // the peer has disconnected and cannot be told
+  } catch (const io_error&) {  // the peer has disconnected and cannot be notified
   }
   unsaid_ = 0;
 }
@@ -379,7 +379,7 @@ void websocket::check_kept() {
   over_.check_kept();
 }
 
-// How much longer to wait for the rest of what the peer has begun to send.
+// How much longer to wait for the rest of a message that the peer has begun to send.
 std::chrono::nanoseconds websocket::patience() noexcept {
   return next_.bytes() == 0 ? std::chrono::nanoseconds::max()
                             : next_.patience(over_.message_pace());
@@ -399,7 +399,7 @@ task<bool> websocket::more() {
   constexpr std::chrono::nanoseconds shortest = std::chrono::milliseconds(1);
   std::array<char, at_once> buffer;
   if (heard_.count() < 0) heard_ = now();
-  if (untaken_ && !untaken_->is_set()) {  // the rest of what the peer has sent is on its way
+  if (untaken_ && !untaken_->is_set()) {  // the rest of the peer's bytes is on its way
     const std::size_t before = input_.size();
     co_await untaken_->wait();
     if (input_.size() > before) co_return true;
@@ -460,7 +460,7 @@ task<bool> websocket::more() {
 }
 
 // Waits until no receive() is under way, and no message is left. Returns whether the function has
-// not been told of the end.
+// not seen the end yet.
 task<bool> websocket::is_left_alone() {
   unreceived_.emplace();
   untaken_.emplace();
@@ -484,7 +484,7 @@ task<bool> websocket::is_left_alone() {
   }
 }
 
-// The peer's end is there already, so this waits for nothing.
+// The peer's end is there already: this waits for nothing.
 task<> websocket::take_rest() {
   constexpr std::chrono::seconds longest{1};
   std::array<char, 4096> buffer;
@@ -542,7 +542,7 @@ int websocket::breach_of(unsigned first, unsigned second) const noexcept {
   // The first frame of a message says whether the message is compressed.
   const bool may_deflate = parts_ != nullptr && (code == text || code == binary);
   const unsigned reserved = may_deflate ? 0x30 : 0x70;
-  const bool is_masked = (second & 0x80) != 0;  // clients mask what they send, servers do not
+  const bool is_masked = (second & 0x80) != 0;  // clients mask their frames, servers do not
   return (first & reserved) != 0 || is_masked == terms_.is_client || !known || !fits ? 1002 : 0;
 }
 

@@ -37,9 +37,9 @@ bool is_safe(std::string_view method) noexcept {
   return method == "GET" || method == "HEAD" || method == "OPTIONS" || method == "TRACE";
 }
 
-// Whether the cookie is what its prefix promises. Servers that do not look at the letters' case
-// could be fooled by "__host-", so it is also a prefix, and so is the value of a cookie that has no
-// name.
+// Whether the cookie keeps the promise of its prefix. Servers that do not look at the letters' case
+// could be fooled by "__host-": it is therefore also a prefix, and so is the value of a cookie that
+// has no name.
 bool keeps_prefix(const kept_cookie& cookie) noexcept {
   const std::string_view shown = cookie.name.empty() ? cookie.value : cookie.name;
   const auto begins = [&](std::string_view prefix) {
@@ -56,7 +56,7 @@ bool has_control(std::string_view text) noexcept {
   });
 }
 
-// What read_set_cookie() would not have given; a saved text may have been edited.
+// A cookie that read_set_cookie() would not have given; a saved text may have been edited.
 bool is_well_formed(const kept_cookie& cookie) noexcept {
   constexpr auto npos = std::string::npos;
   return !(cookie.name.empty() && cookie.value.empty()) && !cookie.domain.empty() &&

@@ -18,7 +18,7 @@ using namespace std::chrono;
 
 using base::is_digit;
 
-// What separates the words of a date; ':' is inside of them.
+// The characters that separate the words of a date; ':' is inside of them.
 bool is_between(char one) noexcept {
   const auto byte = static_cast<unsigned char>(one);
   return byte == 0x09 || (byte >= 0x20 && byte <= 0x2F) || (byte >= 0x3B && byte <= 0x40) ||
@@ -79,13 +79,13 @@ struct date_parts {
   }
 };
 
-// Never later than what the clock can count.
+// Never later than the latest time of the clock.
 set_cookie::time_point after(set_cookie::time_point now, std::int64_t span) {
   constexpr std::int64_t most = 100LL * 365 * 24 * 3600;
   return now + seconds(std::clamp<std::int64_t>(span, -1, most));
 }
 
-// Max-Age; nothing for what is no number.
+// Max-Age; nothing for text that is no number.
 std::optional<set_cookie::time_point> read_max_age(std::string_view text,
                                                    set_cookie::time_point now) {
   const bool is_minus = text.starts_with('-');

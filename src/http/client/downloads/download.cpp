@@ -29,7 +29,7 @@ bool is_passing(int status) noexcept {
   return status == 429 || status == 500 || status == 502 || status == 503 || status == 504;
 }
 
-// What If-Range may name: a strong ETag, or a time that no later version can have as well.
+// The value for If-Range: a strong ETag, or a time that no later version can have as well.
 std::string validator_of(const client_response& answer) {
   const std::string_view tag = answer.field("ETag");
   if (tag.size() >= 2 && tag.starts_with('"') && tag.ends_with('"')) return std::string(tag);
@@ -111,8 +111,8 @@ class work {
     version_ = std::move(version);
     bytes_ = 0;
     result_.kept = 0;
-    // The function may outlive a download that is cancelled, so it keeps the file open: until it
-    // returns and no longer, or the part would be locked when the download has ended.
+    // The function may outlive a download that is cancelled. It therefore keeps the file open, but
+    // only until it returns, or the part would be locked when the download has ended.
     auto restarts = [part = file_.share(), path = path_, to = version_]() mutable {
       const file held = std::move(part);
       restart_part(held.fd(), path, to);
@@ -161,7 +161,7 @@ class work {
     return request;
   }
 
-  // Sends one request and writes what comes. Returns whether the file is whole.
+  // Sends one request and writes the answer's bytes. Returns whether the file is whole.
   task<bool> ask() {
     client_request asked = next_request();
     ++result_.requests;

@@ -44,7 +44,7 @@ std::string lines_of(const client_core& core, client_request& asked, const url& 
   head += fields_for(asked, by) + cookie_line(core, asked, at, site);
   if (wants_decoding(core, asked))
     append_field(head, "Accept-Encoding", decodable_codings(), "client");
-  // The trace of the call goes on in the server, unless the caller has named another one.
+  // The trace of the call continues in the server, unless the caller has named another trace.
   const auto trace = this_call::trace();
   if (trace && !names_field(client_access::fields(asked), "traceparent")) {
     // A call that is recorded has a span of its own.

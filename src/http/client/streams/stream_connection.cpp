@@ -205,7 +205,7 @@ void stream_connection::open(asked_stream& exchange, const stream_ptr& of,
   living_.push_back(exchange);
   exchange.is_listed = true;
   // The place may be from before the server said how many streams it allows; a stream beyond them
-  // would wait for the end of another one, however long that takes.
+  // would wait for the end of another stream, however long that takes.
   if (!stage_.is_over() && streams_.size() < session_.streams_max())
     exchange.number = session_.request(lines, has_body);
   if (exchange.number == 0) {
@@ -243,7 +243,7 @@ void stream_connection::take_body(asked_stream& exchange, std::string& body) {
   to_send_.set();
 }
 
-// ---- what is kept ----
+// ---- kept bytes ----
 
 void stream_connection::count(asked_stream& exchange) {
   const std::size_t heads = (exchange.head ? exchange.head->bytes() : 0) +
@@ -329,7 +329,7 @@ task<bool> stream_connection::catch_up(tasks::limits within) {
     co_return false;
   }
   const std::lock_guard lock(mutex_);
-  said_max_ = session_.streams_max();  // a kept connection has heard it
+  said_max_ = session_.streams_max();  // a kept connection has received it
   co_return session_.takes_requests();
 }
 
@@ -469,7 +469,7 @@ void stream_connection::lose(std::string why, stream_failure how) {
 void stream_connection::fail_all() {
   const std::lock_guard lock(mutex_);
   if (lost_.empty() && !is_over()) return;
-  // What it would still say tells whether the server has broken a rule, and no rest is sent.
+  // The frames that it would still send tell whether the server broke a rule; no rest is sent.
   for (output unsent; session_.send(unsent, write_bytes);) unsent.clear();
   stage_.end();
   const h2::excess broken = session_.broken();

@@ -11,7 +11,7 @@
 namespace troupe::http {
 namespace {
 
-// a body up to this size is copied, and nobody waits until it was taken
+// a body up to this size is copied, and no caller waits until it was taken
 constexpr std::size_t small_body_bytes = 16 * 1024;
 
 }  // namespace
@@ -142,7 +142,7 @@ task<> stream_exchange::send_piece(std::string_view bytes) {
   co_await await_taken(bytes, false);
 }
 
-// Bytes that the session may take. They are the caller's, so none is taken after this call.
+// Bytes that the session may take. They are the caller's: none is taken after this call.
 class stream_exchange::sent_piece {
  public:
   explicit sent_piece(stream_exchange& exchange) noexcept : exchange_(exchange) {}
@@ -245,7 +245,7 @@ void stream_exchange::take_head() {
 
 void stream_exchange::finish() {
   progress_.complete();
-  on_->drop(*stream_);  // what the server does not want of the request
+  on_->drop(*stream_);  // the part of the request that the server does not need
 }
 
 task<std::string_view> stream_exchange::next_encoded() {

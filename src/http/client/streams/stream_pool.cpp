@@ -56,7 +56,7 @@ bool stream_pool::give(origin_state& state, const std::string& origin, stream_tu
   const bool is_unknown = std::ranges::any_of(
       state.open, [](const auto& connection) { return !connection->has_said_max(); });
   if (state.connecting || is_unknown) return false;
-  // The first connection may wait for its slot; a further one is opened only if there is one.
+  // The first connection may wait for its slot; a further one is opened only if a slot is free.
   std::optional<connection_slot> slot;
   if (!state.open.empty()) {
     if (auto got = core_.slots.try_take(origin)) slot.emplace(std::move(*got));
@@ -172,7 +172,7 @@ task<stream_turn> stream_pool::take(std::string origin, tasks::limits within) {
     origin_state& state = state_of(origin);
     stream_turn at_once;
     if (state.waiting.empty() && give(state, origin, at_once)) co_return at_once;
-    // Those that will find a place on the first connection wait for nobody else.
+    // Requests that will find a place on the first connection wait for no other.
     std::size_t most = options.requests_waiting;
     if (state.open.empty()) {
       most += options.http2.streams;

@@ -9,7 +9,7 @@ namespace troupe::http {
 
 namespace {
 
-// What a caller is told to wait: a connection may become free at any moment.
+// The advised wait of a caller: a connection may become free at any moment.
 constexpr std::chrono::seconds pause_advised{1};
 
 }  // namespace

@@ -54,7 +54,7 @@ void frame_watch::begin_payload(std::string_view bytes) noexcept {
 }
 
 void frame_watch::begin_span(std::int64_t now_ns) noexcept {
-  // What was sent in the last span may be answered in this one.
+  // Frames that were sent in the last span may be answered in this one.
   const counts last_span = std::exchange(counts_, counts());
   carried_ = {last_span.data_sent, last_span.streams, last_span.closed};
   span_end_ns_ = limits_.span.after(std::chrono::nanoseconds(now_ns)).count();

@@ -55,7 +55,7 @@ class nghttp2_based final : public nghttp2_session_of<nghttp2_based, server_sess
  private:
   using callbacks = nghttp2_callbacks<nghttp2_based>;
   friend callbacks;
-  // What a PING says: "stop" and the number of a stream, or nothing.
+  // The text of a PING: "stop" and the number of a stream, or nothing.
   using ping_text = std::array<std::uint8_t, 8>;
   static constexpr ping_text stop_mark{'s', 't', 'o', 'p'};
   // A client that answers no PING holds the memory of so many requests, and not of all streams.

@@ -17,7 +17,7 @@ namespace troupe::http {
 
 namespace {
 
-// A stream that sends what it gets through an encoder to another one.
+// A stream that sends its bytes through an encoder to another stream.
 class encoded_transport final : public transport {
  public:
   encoded_transport(body_writer& writer, coding by)
@@ -34,7 +34,7 @@ class encoded_transport final : public transport {
   bool is_broken() const noexcept { return broken_; }
 
  private:
-  // Branches may write at the same time, so what one has encoded has to be sent before the next.
+  // Branches may write at the same time: the output of one has to be sent before the next.
   task<> encode(std::string bytes, encoder::until what) {
     const mutex::guard held = co_await busy_.lock();
     // A piece that was encoded and not sent is missing from all that would follow.

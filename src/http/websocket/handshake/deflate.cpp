@@ -117,7 +117,7 @@ inflate_result message_inflater::run(std::string_view piece, std::string& output
     output.append(room.data(), bytes);
     if (said == Z_STREAM_END) {
       // The block said that it was the last one. Another block may follow and refer to bytes before
-      // it, so the window has to stay.
+      // it: the window has to stay.
       // Rejected: copying the window out and in, because a peer could make us spend 64 KiB of
       // copying on every two bytes that it sends.
       if (inflateResetKeep(stream_.get()) != Z_OK) return inflate_result::malformed;
@@ -147,7 +147,7 @@ inflate_result message_inflater::add(std::string_view piece, std::string& to,
 inflate_result message_inflater::finish(std::string& to, std::size_t bytes_max) {
   inflate_result how = inflate_result::whole;
   // A peer may send its flush with the tail. Then the message ends with a complete block, and the
-  // tail would begin another one.
+  // tail would begin a new block.
   if (!is_empty_ && stream_->data_type != between_blocks) {
     how = run(tail, to, bytes_max);
     if (how == inflate_result::whole && stream_->data_type != between_blocks)
