@@ -1,5 +1,4 @@
-// writer_stages: the stages shared by the log's writing thread, its callers and a fatal signal's
-// handler.
+// writer_stages: stages that the log's thread, its callers and a fatal signal's handler share.
 //
 // Invariants
 //   G1  One thread at a time writes lines, and none begins to after a crash: the handler of the

@@ -115,8 +115,7 @@ task<milliseconds> turns::load(activation& actor, milliseconds waited) {
   {
     guard held(core_);
     // All was forgotten while this waited. No caller needs the object any more, and the shard may
-    // be another node's, which changes the stored state: such an object must not outlast its way
-    // back.
+    // be another node's, which changes the stored state: the object must not outlast its way back.
     if (actor.waits.empty()) co_return milliseconds(0);
     // Turns of it are still being stored; or its shard was lost, and all will be forgotten.
     if (actor.changed_with > batches_.stored() || !shards_.is_here(actor.shard))

@@ -22,8 +22,7 @@ constexpr std::size_t short_name = 3;
 constexpr sys_seconds first = sys_days(year(0) / 1 / 1),
                       last = sys_days(year(9999) / 12 / 31) + 24h - 1s;
 
-// Takes parts from the front of a text. After the first part that is missing, all later calls also
-// fail.
+// Takes parts from the front of a text. After the first missing part, all later calls also fail.
 class reader {
  public:
   explicit reader(std::string_view text) noexcept : left_(text) {}

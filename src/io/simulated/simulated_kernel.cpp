@@ -356,8 +356,7 @@ int simulated_kernel::close(int fd) noexcept {
   if (found == ends_.end()) return fd >= first_simulated ? -EBADF : real_kernel().close(fd);
   const end_ptr at = found->second;
   ends_.erase(found);
-  // Bytes that were not read, and connections that were not accepted, are lost; the peer gets a
-  // reset.
+  // Unread bytes, and connections that were not accepted, are lost; the peer gets a reset.
   const auto leave = [this](end& gone, bool lost) {
     const end_ptr peer = gone.other.lock();
     if (peer == nullptr) return;

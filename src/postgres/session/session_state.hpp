@@ -206,8 +206,7 @@ struct session::state {
   std::uint64_t lost_scope = 0;  // the scope whose connection was lost last
   std::uint64_t cancels = 0;     // how many have arrived
   // The names of statements: a secret of this connection, and a number. Behind a pooler that is not
-  // known here a name is at worst unknown to the server; it never names another program's
-  // statement.
+  // known here a name is at worst unknown to the server, but never another program's statement.
   std::string name_begin;
   std::uint64_t names = 0;
   std::vector<std::string> forgotten;            // names that the server still has
