@@ -1,4 +1,4 @@
-// http: servers and clients of HTTP/1.1 and HTTP/2, and WebSockets.
+// http: HTTP/1.1 and HTTP/2 servers and clients, and WebSockets.
 // This header includes the whole component troupe::http. To read and write JSON in bodies
 // (values/json.hpp) link troupe::json as well.
 #pragma once

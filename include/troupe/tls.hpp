@@ -1,4 +1,4 @@
-// tls: streams of TLS.
+// tls: TLS streams.
 // This header includes the whole component troupe::tls.
 #pragma once
 

@@ -201,7 +201,7 @@ class connection {
                        std::size_t* written) noexcept;
   static long bio_control(BIO* bio, int what, long number, void* data) noexcept;
 
-  // Held around calls of OpenSSL.
+  // Held around calls to OpenSSL.
   struct inside {
     explicit inside(connection& target)
         : lock(target.mutex_), random(target.random_), entered(target) {

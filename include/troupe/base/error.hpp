@@ -20,7 +20,7 @@ namespace troupe {
 struct verdict {
   enum class party : std::uint8_t {
     caller,    // gave an invalid argument, or gave up
-    peer,      // the other end of this connection broke a rule, or went away
+    peer,      // the other end of this connection broke a rule, or disconnected
     upstream,  // a service that was asked failed, or cannot be reached
     us,        // this program: a mistake in it, or a limit of it that is reached
   };

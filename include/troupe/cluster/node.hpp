@@ -100,8 +100,8 @@ class node_owner {
 // A node of a cluster. Each actor has a class and a key, and is on one node at a time: the node
 // that owns its shard. Messages find it. Without servers the node is alone and owns all.
 //
-// It joins at once, and calls wait until it has joined. Copies are the same node. When the last one
-// goes, it leaves as by stop(). With servers it keeps the program alive until then.
+// It joins at once, and calls wait until it has joined. Copies are the same node. When the last
+// copy is destroyed, it leaves as by stop(). With servers it keeps the program alive until then.
 //
 // Thread: any. Errors: option_error for options that make no sense, and for two classes of one
 // name. Lifetime: the runtime must live as long.

@@ -15,7 +15,7 @@ namespace troupe::cluster {
 
 // A value that makes no sense is an option_error.
 struct options {
-  // The servers of NATS, by which nodes reach each other: "nats://one:4222,two". Empty: this node
+  // The NATS servers by which nodes reach each other: "nats://one:4222,two". Empty: this node
   // is alone, in one process, and `database` must also be empty.
   std::string nats{};
   // Of the node, for people. Two nodes may have one name.

@@ -44,7 +44,7 @@ struct network_faults {
 // faults and delays. cut(), heal() and kill() take the name that the program gave to a node; a node
 // that is started again keeps its cuts. Copies are the same network.
 //
-// Thread: any. Lifetime: the network goes with the last copy and the last node.
+// Thread: any. Lifetime: the network lives as long as any copy or any node of it.
 //
 // Example:
 //     troupe::cluster::simulated_network net;

@@ -91,7 +91,7 @@ void unsubscribe(const state_ref& on, const std::shared_ptr<topic_reader>& to) n
 }  // namespace parts
 
 // Gives the values of a topic, in the order in which they came. A stream, for `|`. Movable. Thread:
-// one handler or task at a time. Lifetime: when it goes, nothing comes any more.
+// one handler or task at a time. Lifetime: after its destruction no value comes any more.
 template <class T>
 class topic_stream {
  public:

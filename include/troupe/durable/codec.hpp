@@ -210,13 +210,13 @@ consteval bool is_storable() {
 
 }  // namespace parts
 
-// Whether values of T can be stored. Of an aggregate with a member that cannot, the compiler says
-// which.
+// Whether values of T can be stored. For an aggregate with a member that cannot, the compile error
+// names the member.
 template <class T>
 concept storable = parts::is_storable<T>();
 
 namespace parts {
-// Refuses a value of which the shape does not tell whether it means the same later.
+// Refuses a value whose shape does not show whether it means the same later.
 template <class T>
 void check_known(T value, bool is_read) {
   if (!reflect::is_known(value))
@@ -393,8 +393,8 @@ namespace parts {
 enum class naming : std::uint8_t {
   none,         // as the first versions stored it; it is still stored, and compared between nodes
   short_names,  // as later versions stored it besides: enumerators to 127, names of alternatives
-  exact,        // as the next versions did: all enumerators that are known, and the names that told
-                // the parts of a type apart, whose texts were compared with their enumerators
+  exact,        // as the next versions did: all enumerators that are known, and the names by which
+                // the parts of a type differ, whose texts were compared with their enumerators
   // As `exact`, and structs, enumerations and types with a codec begin with their name: the last
   // part of it, the name with its namespaces but without versions, as the compiler spells it.
   with_short,

@@ -26,7 +26,7 @@ struct simulated_faults {
 // again do: opening it takes it from the store before. Copies are the same database. For programs
 // under the simulated policy, whose seed decides about faults and delays.
 //
-// Thread: any. Lifetime: the data goes with the last copy and the last storage.
+// Thread: any. Lifetime: the data lives as long as any copy or any storage.
 //
 // Example (declarations):
 //     #include <troupe/durable/store.hpp>

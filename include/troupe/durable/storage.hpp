@@ -214,7 +214,7 @@ inline constexpr std::uint64_t orders_at_once = std::uint64_t{1} << 36;
 
 // A storage belongs to one store; the store calls at most one commit() at a time. All functions may
 // run beside each other otherwise. Errors: database::error with its kind; after it nothing of the
-// call is stored, unless effect() is unknown: then last_batch() tells. store_taken when another
+// call is stored, unless effect() is unknown: then last_batch() shows it. store_taken when another
 // process has called open() since.
 class storage {
  public:

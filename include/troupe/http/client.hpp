@@ -1,4 +1,4 @@
-// client: sends requests to servers of HTTP/1.1 and HTTP/2, over TCP or TLS.
+// client: sends requests to HTTP/1.1 and HTTP/2 servers, over TCP or TLS.
 #pragma once
 
 #include "troupe/base/language.hpp"

@@ -34,7 +34,7 @@ enum class fault : std::uint8_t {
   bad_chunk,
   chunk_line_too_long,
   chunk_extensions_too_long,  // of all chunks together
-  bad_trailer,                // a trailer field that says how long the message is, or where it goes
+  bad_trailer,                // a trailer field about the message's length or its destination
   bad_expectation,            // an expectation other than 100-continue
   body_too_large,
   too_slow,                // the head or the body did not arrive in time

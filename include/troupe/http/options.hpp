@@ -85,7 +85,7 @@ struct proxy_protocol_options {
   time_span header_time = std::chrono::seconds(5);
 };
 
-// In which field the trusted proxies say from whom they got a request.
+// The field in which the trusted proxies name the client of a request.
 enum class forwarded_field : std::uint8_t {
   x_forwarded_for,  // X-Forwarded-For
   forwarded,        // Forwarded (RFC 7239)

@@ -215,8 +215,8 @@ class request {
     return source_->client_certificate();
   }
 
-  // A token that is requested when the client goes away while its answer is made or sent. It is for
-  // a coroutine that takes long, and for a function that streams the answer (keep the token, since
+  // A token that is requested when the client disconnects while its answer is made or sent. For a
+  // coroutine that takes long, and for a function that streams the answer (keep the token, since
   // the request no longer exists by then).
   //
   // The client counts as gone when its connection was reset, when it has closed the connection, or

@@ -158,7 +158,7 @@ class server {
 };
 
 // Routes for a server on the port without TLS: each request is answered 308, with the same target
-// at https://; 400 when it does not say for which host it is. `port`: of the server with TLS.
+// at https://; 400 when it does not name its host. `port`: of the server with TLS.
 //
 // Example (declarations):
 //     // Both listeners are served until both servers stop.

@@ -40,7 +40,7 @@ struct websocket_deflate {
   // messages help to make later ones smaller.
   bool server_no_context_takeover = false, client_no_context_takeover = false;
   // Largest windows, from 9 to 15 bits (zlib cannot compress with 8). Default 15. A server can
-  // limit the client's window only if the client has said that it accepts this; this library's
+  // limit the client's window only if the client has offered to accept this; this library's
   // client does. An offer that demands a server's window of 8 is declined. A client to which a
   // window of 8 is prescribed sends its messages uncompressed.
   int server_max_window_bits = 15, client_max_window_bits = 15;

@@ -34,7 +34,7 @@ class body_writer {
   // Sends one piece at once; completes when the system has accepted it: a slow peer slows the
   // writer. Branches of when_all may write concurrently; no piece is mixed with another. Errors:
   // io_error if the peer has disconnected, timed_out if it accepts nothing, cancelled; usage_error
-  // for more bytes than the answer says that it has (response::stream with a length), of which none
+  // for more bytes than the answer's length (response::stream with a length), of which none
   // is sent.
   task<> write(std::string_view bytes);
   // Adds a field that is sent behind the body (a trailer), by HTTP/2, and by HTTP/1.1 if the answer
@@ -45,7 +45,7 @@ class body_writer {
   // Whether that is the name of a field which may follow a body: not a field for the body's length,
   // its encoding, the message's destination, or its permitted use (RFC 9110, 6.5.1).
   static bool may_be_trailer(std::string_view name) noexcept;
-  // Throws usage_error if bytes are missing that the answer says that it has. For the library's own
+  // Throws usage_error if fewer bytes than the answer's length were written. For the library's own
   // use, as are the next ones.
   void check_length() const;
   // Whether bytes are missing.

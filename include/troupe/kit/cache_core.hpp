@@ -28,7 +28,7 @@ namespace troupe {
 //                                      .keep_failures = std::chrono::seconds(1)},
 //                                     [](const int& n) { return n * n; });
 struct cache_options {
-  // How many entries the cache keeps at most; the one that was used least recently goes first.
+  // How many entries the cache keeps at most; it drops the least recently used entry first.
   // Default 10,000; at least 1.
   std::size_t entries_max = 10'000;
   // How long after it was loaded or put an entry is given. Default: without end; longer than 0.
@@ -48,8 +48,8 @@ struct cache_counts {
   std::uint64_t joined = 0;   // misses that waited for a load that had begun already
   std::uint64_t loads = 0;    // loads that were begun
   std::uint64_t failed = 0;   // loads that threw
-  std::uint64_t evicted = 0;  // entries that went because of entries_max
-  std::uint64_t expired = 0;  // entries that went because of their time
+  std::uint64_t evicted = 0;  // entries that were dropped because of entries_max
+  std::uint64_t expired = 0;  // entries that were dropped because of their time
 };
 
 namespace kit {

@@ -25,14 +25,14 @@ enum class circuit : std::uint8_t {
   half_open,  // a few calls pass as trials, and the others are refused
 };
 
-// A circuit breaker refused a call, which was not begun. retry_after() says when the breaker lets
-// a call through again.
+// A circuit breaker refused a call, which was not begun. retry_after() is the time until the
+// breaker lets a call through again.
 class circuit_open : public try_later {
   using try_later::try_later;
 };
 
-// The usual answer to whether an error is a failure of the service: each is but an error of the
-// library whose fault is the caller's or this program's (error::judged).
+// The default decision whether an error is a failure of the service: each is, except for errors of
+// the library whose fault is the caller's or this program's (error::judged).
 struct fault_of_service {
   bool operator()(const std::exception_ptr& what) const;
 };
@@ -130,7 +130,7 @@ class circuit_breaker {
   // and circuit_open thrown, if the breaker refuses it. `counts` decides which exceptions are
   // failures of the service: it takes a `const std::exception&` (other exceptions are then none) or
   // a `const std::exception_ptr&`. An exception that it declines counts as a success, or as neither
-  // if the error says that nothing was done, by a fault of the caller or of this program. A
+  // if the error shows that nothing was done, by a fault of the caller or of this program. A
   // cancelled call never counts. Instead of a task it may be given a callable that makes one, which
   // is not called if the call is refused.
   template <class T, class Predicate = fault_of_service>

@@ -62,7 +62,7 @@ struct pool_state final : pool_core {
     } catch (...) {
       failed = std::current_exception();
     }
-    // A check that throws says that the resource is bad; a cancelled one says nothing.
+    // An exception from the check means that the resource is bad; a cancellation means nothing.
     if (failed != nullptr && is_cancellation(failed)) std::rethrow_exception(std::move(failed));
     co_return good;
   }
@@ -98,7 +98,7 @@ struct pool_state final : pool_core {
       missing.put_back();
     }
   }
-  // Runs as a task of its own until the pool is closed or gone, or the runtime ends.
+  // Runs as a task of its own until the pool is closed or destroyed, or the runtime ends.
   static task<> keep_looking(looks_claim claim) {
     try {
       for (;;) {
@@ -177,7 +177,7 @@ class pool {
   using state = kit::pool_state<Resource>;
 
  public:
-  // A resource that is lent. It goes back when the lease is destroyed, on whichever thread.
+  // A resource that is lent. The lease returns it when it is destroyed, on whichever thread.
   // Move-only.
   class [[nodiscard]] lease {
    public:
@@ -193,7 +193,7 @@ class pool {
     Resource& operator*() const noexcept { return state::of(slot_); }
     Resource* operator->() const noexcept { return std::addressof(**this); }
 
-    // Destroys the resource, because it is broken: another one will be made when one is wanted.
+    // Destroys the resource, because it is broken: the next caller that needs one gets a new one.
     void discard() noexcept {
       slot_.end();
       pool_.reset();
@@ -221,15 +221,15 @@ class pool {
       reusable ? slot_.put_back() : slot_.end();
     }
     std::shared_ptr<state> pool_;
-    kit::pool_core::slot slot_;  // after pool_: it goes first
+    kit::pool_core::slot slot_;  // after pool_: it is destroyed first
   };
 
   // `make` makes a resource: it returns the resource, a task of it, or another awaitable. An
-  // exception from it goes to the party that asked for the resource; the next one in the line tries
-  // again. `check` says whether an idle resource still works: it returns a bool, a task of it, or
+  // exception from it goes to the caller that asked for the resource; the next caller in the line
+  // tries again. `check` returns whether an idle resource still works: a bool, a task of it, or
   // another awaitable; false, or an exception other than cancelled, means that the resource is
-  // destroyed. `is_reusable` says the same when a lease ends, on the thread that ends it, and must
-  // not block.
+  // destroyed. `is_reusable` returns the same when a lease ends, on the thread that ends it. It
+  // must not block.
   template <class Make>
   explicit pool(pool_options options, Make make) : pool(std::move(options), std::move(make), 0) {}
   template <class Make, class Check>

@@ -60,7 +60,7 @@ struct retry_policy {
   double factor = 2;
   time_span delay_max = std::chrono::seconds(10);
   retry_jitter jitter = retry_jitter::full;
-  // The time limit of each attempt, which goes along with its asks, as in with_deadline. An attempt
+  // The time limit of each attempt, which also limits its asks, as in with_deadline. An attempt
   // that takes longer is cancelled and fails with timed_out, which is retried. Default: none.
   time_span attempt_time = time_span::max();
   // The time limit of all attempts and delays together. No retry begins after it; a running attempt
@@ -81,8 +81,8 @@ struct retry_attempt {
   std::exception_ptr last_error{};  // null for the first attempt
 };
 
-// The usual answer to whether an error is retried: each is but an error of the library that says
-// that asking again does not help (verdict::again::never in error::judged).
+// The default decision whether an error is retried: each is, except for the errors of the library
+// for which asking again does not help (verdict::again::never in error::judged).
 struct retry_any_error {
   bool operator()(const std::exception_ptr& what) const;
 };

@@ -12,7 +12,7 @@
 
 namespace troupe {
 
-// Something refuses calls at the moment, and says for how long. retry() waits at least that long.
+// A service refuses calls for a known time. retry() waits at least that long.
 // Throw it, or a class that derives from it, for a service that answers with a time.
 //
 // Example:

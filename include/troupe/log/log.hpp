@@ -233,7 +233,7 @@ struct options {
   std::function<void(std::string_view line)> callback{};
 };
 // From now on lines are written so. Writes the buffer first, for at most 2 s if its reader does not
-// read. If the file cannot be opened, lines go where they went before until it can be: that is
+// read. If the file cannot be opened, lines stay in the previous output until it can be: that is
 // reported on standard error, and tried again. Thread: any that is not the callback's.
 void configure(options chosen);
 // Opens the file anew before the next line is written, after it was renamed (logrotate). If it

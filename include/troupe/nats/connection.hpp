@@ -33,8 +33,8 @@ task<connection> connect(std::string servers, options chosen = {});
 // the next message has their number. It continues over a new connection to a server; messages
 // published meanwhile do not reach it. While it exists, it keeps the program alive.
 //
-// Thread: one handler or task at a time. Lifetime: keeps the connection; when it goes, it does not
-// subscribe any more.
+// Thread: one handler or task at a time. Lifetime: keeps the connection; its destructor ends the
+// subscription.
 //
 // Example (declarations):
 //     #include <troupe/nats/connection.hpp>

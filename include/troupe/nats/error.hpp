@@ -54,7 +54,7 @@ class stream_error : public error {
  public:
   stream_error(const std::string& text, int code, int error_code)
       : error(failure::refused, text), code_(code), error_code_(error_code) {}
-  // As of HTTP: 400, 503, …
+  // As in HTTP: 400, 503, …
   int code() const noexcept { return code_; }
   verdict judged() const noexcept override;
   // Names the reason: 10071 for a wrong last sequence, 10060 for another stream than expected.

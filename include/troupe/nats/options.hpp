@@ -22,7 +22,7 @@ enum class incident : std::uint8_t {
   connected,  // also again
   lost,       // the connection ended; the next is being made
   refused,    // the server did not take a command: the text has its words
-  slow,       // a subscription had no room for a message; told once until it has been read empty
+  slow,       // a subscription had no room for a message; reported once until it was read empty
   closed,     // for good
 };
 
@@ -76,7 +76,7 @@ struct options {
   unsigned reconnect_rounds = 60;
   time_span reconnect_delay = std::chrono::milliseconds(100);
   time_span reconnect_delay_max = std::chrono::seconds(5);
-  // Whether servers are used that a server tells of.
+  // Whether servers are used that a server lists.
   bool discover_servers = true;
 
   // Bytes that may wait to be sent, even while there is no connection; a publisher of more waits. 1

@@ -43,12 +43,12 @@ struct observe_page_options {
 //   GET /readyz   200 while the program can serve its users, else 503
 //
 // A reader of this machine (of the loopback, by a name of it; or of a Unix socket) is served
-// without a token. Another one must come by https, and with the token; it gets 403 if it does not
-// come by https or if there is no token, 401 if its token is wrong. The last two paths say nothing
-// of the program, and are for everyone. A proxy on this machine makes all its readers local ones:
+// without a token. Others must come by https, and with the token; a reader gets 403 if it does not
+// come by https or if there is no token, 401 if its token is wrong. The last two paths reveal
+// nothing of the program, and are for everyone. A proxy on this machine makes all readers local:
 // let it refuse them.
 //
-// Pages of other sites cannot ask: a request is answered 403 if a browser says that it comes from
+// Pages of other sites cannot ask: a request is answered 403 if a browser marks it as coming from
 // one (Sec-Fetch-Site; an Origin that is not the request's Host), unless a person has followed a
 // link to the page itself. A client, or a /64 network of
 // IPv6, that has sent 10 wrong tokens within a minute is answered 429 until the minute is over,

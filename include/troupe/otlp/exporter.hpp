@@ -32,7 +32,7 @@ struct exporter_counts {
 // (troupe::log), if there are URLs for them; lines have a thread of their own. Spans and lines are
 // dropped, and counted, when the collector is slow or unreachable: the program never waits for it.
 //
-// A span has the names of classes, handlers, functions and routes, methods and statuses of HTTP,
+// A span has the names of classes, handlers, functions and routes, HTTP methods and statuses,
 // hosts and ports, classes of exceptions, and the attributes that span_attribute() adds; neither
 // arguments, bodies, fields, paths, queries, nor the texts of exceptions. A line of the log has its
 // time, level, text and fields, its logger as the scope, and the actor, trace and span in which it

@@ -53,7 +53,7 @@ class open_copy {
 }  // namespace parts
 
 // Sends the rows of a COPY … FROM STDIN, in the form that the statement names: one row a line, its
-// columns apart by tabs, unless it says otherwise. finish() commits all written rows together;
+// columns apart by tabs, unless it names another form. finish() commits all written rows together;
 // without it, none is stored. Other calls of the connection wait meanwhile.
 //
 // Thread: one handler or task at a time. Errors: in finish(), rows that the server refuses;
@@ -85,8 +85,8 @@ class copy_writer : parts::open_copy {
 };
 
 // Gives the rows of a COPY … TO STDOUT, several at a time, in the form that the statement names. A
-// stream, for `|`. Other calls of the connection wait until it goes; if it goes early, the rest is
-// cancelled.
+// stream, for `|`. Other calls of the connection wait until it is destroyed; if that happens early,
+// the rest is cancelled.
 //
 // Thread: one handler or task at a time. Memory: about 64 KiB, or one row. Errors: a refusal of the
 // server; failure::lost. Lifetime: keeps the connection open.

@@ -55,7 +55,7 @@ class pool {
   pool(runtime& on, std::string target) : pool(on, std::move(target), pool_limits()) {}
   pool(runtime& on, std::string target, const pool_limits& limits, const options& chosen = {});
 
-  // A connection for several calls; it goes back when the lease ends.
+  // A connection for several calls; it returns to the pool when the lease ends.
   task<lease> borrow() const { return borrow_from(state_); }
   pool_counts counts() const { return state_->lends.counts(); }
   // As troupe::pool::close().

@@ -128,8 +128,8 @@ struct runtime_options {
   // The mechanism for I/O. Default automatic: epoll, which is faster for servers
   // (docs/decisions/io_rings.md), and `simulated` under policy::simulated, where no other is
   // possible. The environment variable TROUPE_IO (auto, io_uring, epoll) overrides it. If io_uring
-  // is chosen but the system does not offer it, the runtime uses epoll and says so once on standard
-  // error.
+  // is chosen but the system does not offer it, the runtime uses epoll, with one line on standard
+  // error about it.
   io_backend io = io_backend::automatic;
 
   // For actors that do not set their own limits.
@@ -149,7 +149,7 @@ struct runtime_options {
   // first failure is kept whatever its size. Default 4 MiB.
   std::size_t failure_bytes = std::size_t{4} << 20;
   // Maximum number of lines in one second that failures write to standard error if there is no
-  // on_error. One more line says how many were left out. A failure does not wait while a pipe at
+  // on_error. One more line counts the lines left out. A failure does not wait while a pipe at
   // standard error is full: its line is left out. Default 10; 0 writes no lines.
   // TROUPE_FAILURE_LINES overrides it.
   unsigned failure_lines = 10;

@@ -213,7 +213,7 @@ class calls {
 //     }
 class connection : public parts::calls {
  public:
-  // `path`: a file, or ":memory:" for a database that goes with the connection. Throws option_error
+  // `path`: a file, or ":memory:" for a database that ends with the connection. Throws option_error
   // for options that make no sense, for an empty path, and for one with a zero byte.
   connection(runtime& on, std::string path, options chosen = {});
 

@@ -110,7 +110,7 @@ class running_tasks {
   std::deque<std::size_t> order_;                    // of the stream: the places that are in use
   std::size_t running_ = 0;
   std::size_t taken_ = tasks::side_call::no_place;  // it has not begun
-  // The last member, which goes first: it is abandoned before its side calls are dropped.
+  // The last member, which is destroyed first: it is abandoned before its side calls are dropped.
   tasks::side_crowd::owner crowd_ = tasks::side_crowd::make();
 };
 

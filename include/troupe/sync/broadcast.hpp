@@ -163,7 +163,7 @@ struct broadcast_receiving : waiter {
 // is sent after it has subscribed. A sender never waits: the last `capacity` values are kept, and a
 // slower receiver gets the number of values that it has missed.
 //
-// Copies of a broadcast refer to the same one; when the last of them is destroyed, or at close(),
+// Copies share one broadcast; when the last of them is destroyed, or at close(),
 // it is closed, and its receivers get the remaining values and then nothing. Thread: any. Cost:
 // about 20 ns for a send, and for each receiver that gets it. Values are copied under a lock: let
 // large ones be std::shared_ptr<const T>. Errors: usage_error for a capacity of 0; channel_closed

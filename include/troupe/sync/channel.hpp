@@ -125,7 +125,7 @@ class channel_half {
 }  // namespace sync
 
 // A queue between senders and receivers, any number of each: coroutines in tasks and handlers, and
-// plain threads. Copies of a channel refer to the same one. A value goes to one receiver.
+// plain threads. Copies share one channel. A value goes to one receiver.
 //
 // Three kinds: bounded(n) holds up to n values, and a sender waits while it is full; rendezvous()
 // holds none, so that a sender waits until a receiver takes its value; unbounded() holds as many as

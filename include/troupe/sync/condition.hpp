@@ -1,5 +1,5 @@
-// condition: waits, with a mutex given back meanwhile, until another party says that something has
-// changed.
+// condition: waits, with a mutex given back meanwhile, until another party signals that something
+// has changed.
 #pragma once
 
 #include "troupe/base/language.hpp"

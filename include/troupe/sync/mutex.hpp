@@ -50,7 +50,7 @@ class holder_of_lock {
   std::atomic<tasks::source_line> at_{nullptr};
 };
 
-// A held lock, given back when this object goes, on any thread. `Lock` has a function
+// A held lock, given back when this object is destroyed, on any thread. `Lock` has a function
 // give_back(bool shared).
 template <class Lock, bool shared>
 class [[nodiscard]] held {

@@ -36,7 +36,7 @@ class semaphore {
  public:
   static constexpr std::uint64_t max_permits = sync::permits::most;
 
-  // Permits that were taken, given back when this object goes, on any thread.
+  // Permits that were taken, given back when this object is destroyed, on any thread.
   class [[nodiscard]] permit {
    public:
     permit() = default;

@@ -91,7 +91,7 @@ struct watch_waiting : waiter {
 // A value that is set again and again, such as a configuration or a state, and its readers. A
 // reader gets the newest value; it does not see the values set in between.
 //
-// Copies of a watch refer to the same one; when the last of them goes, or at close(), it is closed,
+// Copies share one watch; when the last of them is destroyed, or at close(), it is closed,
 // and each reader gets a value that it has not seen yet and then nothing. Thread: any. Cost: about
 // 20 ns. Values are copied under a lock: let large ones be std::shared_ptr<const T>. Errors:
 // channel_closed at a change.

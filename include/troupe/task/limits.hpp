@@ -172,7 +172,7 @@ auto make_limited(Given&& given) {
 // its deadline is not run.
 //
 // Thread: the turns of the actor that awaits it. Cost: about 300 ns. Errors: timed_out when the
-// deadline has ended it; a value or another exception that it still gives is given. A `tell` and a
+// deadline has ended it; its value or other exception, if it still comes, counts. A `tell` and a
 // spawned task are not limited.
 //
 // Example:

@@ -254,7 +254,7 @@ struct scope_access {
   }
 };
 
-// Tells whoever asked for it of all failures, before the first one is thrown.
+// Reports all failures to the caller that asked for them, before the first one is thrown.
 class failure_report {
  public:
   failure_report(scope_group& group, std::vector<std::exception_ptr>* failures) noexcept

@@ -1,4 +1,4 @@
-// error: the errors of TLS.
+// error: TLS errors.
 #pragma once
 
 #include "troupe/base/language.hpp"

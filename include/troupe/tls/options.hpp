@@ -15,7 +15,7 @@
 
 namespace troupe {
 
-// Versions of TLS that a context may allow.
+// TLS versions that a context may allow.
 enum class tls_version : std::uint8_t { v1_2, v1_3 };
 
 // Whether a server asks its clients for certificates. A certificate that a client presents must be
@@ -84,9 +84,9 @@ struct tls_options {
   // some refuses clients that offer only others.
   std::vector<std::string> alpn;
   tls_version min_version = tls_version::v1_2, max_version = tls_version::v1_3;
-  // Ciphers of TLS 1.2, in OpenSSL's syntax. Default, for servers: those with forward secrecy and
+  // TLS 1.2 ciphers, in OpenSSL's syntax. Default, for servers: those with forward secrecy and
   // authenticated encryption (ECDHE with AES-GCM or ChaCha20-Poly1305), the server's preference
-  // first; for clients: OpenSSL's. All ciphers of TLS 1.3 are of that kind.
+  // first; for clients: OpenSSL's. All TLS 1.3 ciphers have both properties.
   std::string ciphers;
   // Maximum bytes that a peer may send in its handshake. Default 64 KiB; more is a tls_error
   // (protocol).

@@ -32,7 +32,7 @@ struct proxy_step {
 };
 
 // The minimum of server_options::proxy_protocol.header_bytes: no header of version 1 is longer, and
-// none of version 2 with addresses of IPv4 or IPv6 and without additions.
+// none of version 2 with IPv4 or IPv6 addresses and without additions.
 inline constexpr std::size_t proxy_header_least = 107;
 
 // Reads the bytes that have arrived. A reader that reads exactly as many bytes as `more` says never

@@ -1,4 +1,4 @@
-// date: writes and reads times in the forms of HTTP.
+// date: writes and reads times in the HTTP formats.
 // Rejected: strftime and strptime, because they follow the locale that the program has chosen.
 #pragma once
 

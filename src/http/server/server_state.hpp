@@ -110,7 +110,7 @@ struct server_state final : std::enable_shared_from_this<server_state>, whole_se
   // Lets a connection that was ended as late send its answer.
   void revive(live_connection& live);
   void stop();
-  // As stop(), but idle connections of HTTP/1.1 are left until stop() is called.
+  // As stop(), but idle HTTP/1.1 connections are left until stop() is called.
   void drain(std::chrono::nanoseconds idle_time);
   // How long they are left; 0 after stop().
   std::chrono::nanoseconds idle_time() const;

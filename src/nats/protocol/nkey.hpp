@@ -1,4 +1,4 @@
-// nkey: the keys of NATS, which are Ed25519 behind base32 with a checksum; and files of
+// nkey: the NATS keys, which are Ed25519 behind base32 with a checksum; and files of
 // credentials.
 #pragma once
 

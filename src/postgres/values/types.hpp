@@ -1,4 +1,4 @@
-// types: the types of PostgreSQL that this component lists by number, and their values.
+// types: the PostgreSQL types that this component lists by number, and their values.
 #pragma once
 
 #include <bit>

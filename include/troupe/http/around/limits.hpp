@@ -93,8 +93,8 @@ class time_limit {
   std::chrono::nanoseconds at_most_;
 };
 
-// A resource that a handler needs is full or unavailable: the handler throws an error that says
-// after how long to try again (error::try_again_in). Such errors are try_later (circuit_open and
+// A resource that a handler needs is full or unavailable: the handler throws an error with the
+// time after which to try again (error::try_again_in). Such errors are try_later (circuit_open and
 // origin_full among them), mailbox_full, timed_out, an io_error for an unreachable peer, a
 // client_error for a server that has ended or given up, and the errors of a database, of NATS or of
 // a cluster that is busy, full or unreachable. The answer is 503 with the time as Retry-After, and

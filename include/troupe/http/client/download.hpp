@@ -20,7 +20,7 @@ namespace troupe::http {
 // How far a download is.
 struct download_progress {
   std::uint64_t bytes = 0;             // in the file, with the bytes of earlier calls
-  std::optional<std::uint64_t> total;  // if the server has said it
+  std::optional<std::uint64_t> total;  // if the server has sent it
 };
 
 // How a download retries, checks and reports.
@@ -30,7 +30,7 @@ struct download_options {
   download_options() {}
 
   // Maximum bytes of the file. Default 64 GiB; more is a client_error, body_too_large, before
-  // anything of it is written if the server says the length.
+  // anything of it is written if the server sends the length.
   std::uint64_t bytes_max = std::uint64_t{64} << 30;
   // How many requests in a row may fail without a further byte of the file. Default 5, at least 1;
   // then the last error is thrown. A request fails if its connection ends, if a phase takes too
@@ -52,7 +52,7 @@ struct downloaded {
   std::uint64_t bytes = 0;     // of the file
   std::uint64_t kept = 0;      // of these, the bytes that were there before the first request
   unsigned requests = 0;       // how many were sent, without redirects
-  bool length_checked = true;  // false: the server did not say how long the file is
+  bool length_checked = true;  // false: the server did not send the file's length
   std::string url;             // after redirects
 };
 

@@ -36,8 +36,8 @@ struct form_limits {
   std::uint64_t file_bytes = 1024 * 1024 * 1024;
   // A file of more bytes is written to the disk as it comes. Default 64 KiB.
   std::size_t kept_bytes = 64 * 1024;
-  // The folder for such files, which have no name there: they go when the form goes, and when the
-  // program ends. Default: the environment's TMPDIR, else /tmp. The text must live as long as the
+  // The folder for such files, which have no name there: they last as long as the form, at most
+  // until the program ends. Default: the environment's TMPDIR, else /tmp. The text must outlive the
   // reading; it is no std::string, which GCC 12 would destroy twice in a co_await.
   std::string_view folder = {};
 };
@@ -48,7 +48,7 @@ class form_file {
   const std::string& name() const noexcept { return head_.name; }
   // See multipart_part.
   const std::string& file_name() const noexcept { return head_.file_name; }
-  // As the client says it; "" if it does not.
+  // The type that the client has sent; "" if it has sent none.
   const std::string& type() const noexcept { return head_.type; }
   std::uint64_t size() const noexcept { return bytes_; }
   // The content of a file that is in memory.

@@ -12,7 +12,7 @@ namespace troupe::http {
 std::string_view type_of_media(std::string_view content_type) noexcept;
 
 // The value of a parameter, without its quotes: "utf-8" for "charset"; "" if there is none, or if
-// it is malformed. Of two with that name the first one.
+// it is malformed. Of two parameters with that name the first counts.
 std::string parameter_of_media(std::string_view content_type, std::string_view name);
 
 namespace values {

@@ -1,5 +1,5 @@
-// notify: tells the service manager (systemd) and the process before this one how the service
-// fares.
+// notify: reports the state of the service to the service manager (systemd) and to the process
+// before this one.
 #pragma once
 
 #include "troupe/base/language.hpp"

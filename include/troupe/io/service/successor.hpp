@@ -17,8 +17,8 @@
 namespace troupe::service {
 
 // Both processes have the same sockets: the system queues connections for whichever accepts them,
-// and refuses none in between. The new process takes them by inherited_sockets, and says by ready()
-// that it accepts. Then the old one stops accepting, lets its connections end
+// and refuses none in between. The new process takes them by inherited_sockets, and calls ready()
+// when it accepts. Then the old one stops accepting, lets its connections end
 // (http::server::drain()), and exits.
 //
 // Under systemd (`Type=notify`) the new process becomes the service's main process. Limits: the new

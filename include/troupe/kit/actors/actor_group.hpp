@@ -43,10 +43,10 @@ struct counted_call {
 // Invariants, all under the mutex
 //   G1  a member is in `all_`, in `order_` and in `places_`, or in none of them. Its `place` is its
 //       index in `places_`.
-//   G2  no user code runs under the mutex, destructors included: a member that goes is dropped
+//   G2  no user code runs under the mutex, destructors included: a member that leaves is dropped
 //       without it.
 // A change costs the same with any number of members. `order_` has them in the order in which they
-// were added; in `places_` the last one takes the place of one that goes.
+// were added; in `places_` the last member takes the place of a member that leaves.
 template <class T>
 class group_state {
  public:
