@@ -45,8 +45,8 @@ namespace troupe::tls {
 enum class step : std::uint8_t {
   done,
   wants_input,
-  ended,   // the peer has said that nothing more comes
-  failed,  // throw_failure() says how
+  ended,   // the peer has announced that nothing more comes
+  failed,  // throw_failure() has the reason
 };
 
 enum class lock_kind : std::uint8_t { reader, writer };
@@ -163,7 +163,7 @@ class connection {
   // read has the lock.
   std::optional<future<>> lock_after_writer();
 
-  // True when the peer has said that nothing more comes.
+  // True when the peer has announced that nothing more comes.
   bool peer_is_done();
   // True when a read would return something from the bytes that have arrived: bytes, the end, or a
   // failure.

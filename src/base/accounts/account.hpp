@@ -1,7 +1,7 @@
 // account: the bytes and descriptors that are kept for one holder, such as a connection or a
 // stream. The ledger of a server adds up the accounts of all holders, and of the holders of a peer.
 //
-// A holder says how much it keeps now, and the account leases that much from its peer and from the
+// A holder sets how much it keeps now, and the account leases that much from its peer and from the
 // ledger: in steps of 1 KiB up to 64 KiB, and in steps of 64 KiB beyond. While the lease covers
 // the kept bytes, hold() compares two numbers and takes no lock: a small request costs nothing.
 //

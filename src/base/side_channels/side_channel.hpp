@@ -9,7 +9,7 @@
 //       if it fails and works by turns.
 //   S3  The channel is tried again, after `pause_min`, and then after twice the pause before, up to
 //       `pause_max`.
-// The owner of a channel asks may_try() before it tries, and says how it went: works() or failed().
+// The owner of a channel asks may_try() before it tries, and reports the end: works() or failed().
 //
 // Thread: any; also a signal handler. Each channel is a constant-initialized object of the process.
 // Rejected: an exception type for it (each caller would have to catch it, and the first one that

@@ -41,7 +41,7 @@ class durable_actors {
   static task<bool> ask_for_cycle(durable_actors* self, state_ref keeps,
                                   durable::parts::cycle_question question);
 
-  // Of other nodes. They return the frame that says why it did not run; "": an answer follows.
+  // Of other nodes. They return the frame with the reason if it did not run; "": an answer follows.
   std::string serve_message(const request_frame& request, const std::string& reply,
                             semaphore::permit permit);
   std::string serve_cycle(const request_frame& request, const std::string& reply,

@@ -29,7 +29,7 @@ struct lease_book {
   std::map<std::string, member> members;  // by id
   std::array<shard, shard_count> shards;
 
-  // Does all that the renewal says, at the time `now`. Throws database::error (conflict) for one
+  // Applies the whole renewal, at the time `now`. Throws database::error (conflict) for one
   // that comes late, and does nothing then.
   lease_view apply(const renewal& what, std::chrono::nanoseconds now);
 

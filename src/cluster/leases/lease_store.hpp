@@ -46,7 +46,7 @@ struct shard_row {
   std::uint64_t fence = 0;  // grows by one with each change of the owner
 };
 
-// All that a node says to the store in one period, and all it asks. It is one transaction.
+// All that a node reports to the store in one period, and all it asks. It is one transaction.
 struct renewal {
   member_row self;
   std::uint64_t round = 0;  // larger than the round of each earlier renewal of this member

@@ -1,5 +1,5 @@
 // memory_leases: a store of leases in memory: for a node that runs alone, and for simulations, in
-// which several nodes share it and it fails when the seed says so.
+// which several nodes share it and it fails according to the seed.
 #pragma once
 
 #include <chrono>
@@ -24,7 +24,7 @@ struct lease_faults {
   std::chrono::nanoseconds delay_max{0};
 };
 
-// Copies are the same store. Thread: any. Lifetime: the data goes with the last copy and the last
+// Copies are the same store. Thread: any. Lifetime: the data lasts as long as a copy or a
 // lease_store.
 class memory_leases {
  public:

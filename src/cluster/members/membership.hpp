@@ -46,7 +46,7 @@ class membership {
   mutable std::mutex mutex_;                      // guards the members below
   std::vector<member_row> members_;               // N8
   std::map<std::string, std::stop_source> ends_;  // of members to which messages are on their way
-  std::set<std::string> leaving_;                 // members that have said so
+  std::set<std::string> leaving_;                 // members that have announced it
   std::vector<channel<member_event>> watchers_;
 };
 

@@ -34,7 +34,7 @@ class node_state : public std::enable_shared_from_this<node_state> {
   static task<> stop(state_ref self);
   // As a crash does, for tests.
   void kill() noexcept;
-  // Lets the actors go that are here, which keep the node.
+  // Releases the local actors, which keep the node.
   void let_go() noexcept;
 
   node_core& core() noexcept { return core_; }
@@ -81,7 +81,7 @@ class node_state : public std::enable_shared_from_this<node_state> {
   topic_table topics_;
   event joined_or_failed_;
   timer sweeper_;
-  observing::component_list::entry shown_;  // last: it goes first
+  observing::component_list::entry shown_;  // last: it is destroyed first
 };
 
 }  // namespace troupe::cluster::parts

@@ -69,7 +69,7 @@ class placement {
     std::function<void(const std::vector<std::uint32_t>& shards)> lost;
     // The node is to hand these over. It calls `released` with those where nothing runs and nothing
     // will begin, in parts as it comes to that, or is done when that holds for all that are left.
-    // Until then is_mine() says true; afterwards no. It is cancelled after drain_max.
+    // Until then is_mine() returns true; afterwards false. It is cancelled after drain_max.
     std::function<task<>(std::vector<held_shard> shards, release released)> drain;
     // Members have joined or left.
     std::function<void(std::vector<member_row> members)> members;

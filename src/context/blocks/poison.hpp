@@ -1,4 +1,4 @@
-// poison: tells AddressSanitizer which memory must not be used now. Does nothing in other builds.
+// poison: marks memory for AddressSanitizer that must not be used now. Empty in other builds.
 #pragma once
 
 #include <cstddef>

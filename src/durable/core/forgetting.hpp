@@ -24,7 +24,7 @@ class forgetting {
   // As a crash does, but callers get errors. `in_doubt`: the outcome of the batch is unknown;
   // nothing is read until commits::end_doubt(). Not with the mutex held.
   void forget_all(filling& failed, const std::exception_ptr& why, bool in_doubt);
-  // Returns true, and forgets all for good, if the failure says that another process has the store.
+  // Returns true, and forgets all for good, if by this failure another process has the store.
   // Not with the mutex held.
   bool lost_to_another(const std::exception_ptr& failed);
   // With the mutex held: this node does not act for these shards any more, nor does

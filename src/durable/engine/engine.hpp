@@ -95,7 +95,7 @@ class engine final : public std::enable_shared_from_this<engine>, private engine
                    inbox_reader_, cycle_search_, shard_moves_};
 
   timer idle_timer_;
-  observing::component_list::entry shown_;  // last: it goes first
+  observing::component_list::entry shown_;  // last: it is destroyed first
 };
 
 }  // namespace troupe::durable::parts

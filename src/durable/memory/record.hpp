@@ -45,7 +45,7 @@ struct record {
   const kind_table* kind = nullptr;
   const method_entry* method = nullptr;       // null: the class has no such method
   std::unique_ptr<answer_to> answer;          // gets the handler's result, when that is stored
-  std::unique_ptr<answer_to> on_stored;       // told when the message or its turn is stored
+  std::unique_ptr<answer_to> on_stored;       // notified when the message or its turn is stored
   std::uint64_t counted_in = 0;               // the generation in which it counts as waiting,
   std::size_t counted_bytes = 0;              // and the bytes of its arguments then
   bool unheard = false;                       // a nested ask: the message that asked has ended

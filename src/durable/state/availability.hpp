@@ -43,7 +43,7 @@ class availability {
   void batch_failed(state after, const std::exception_ptr& why) noexcept;
   void reading_failed(const std::exception_ptr& why) noexcept;
   void batch_stored() noexcept;
-  // The database has told whether the batch was stored.
+  // The database has answered whether the batch was stored.
   void end_doubt() noexcept;
   // The pause is over. Returns false if the database must not be used yet.
   bool try_again() noexcept;

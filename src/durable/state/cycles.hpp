@@ -3,8 +3,8 @@
 // Within a node such an ask is refused when it is made. No node sees a cycle over several nodes as
 // a whole: a node that has asked others looks now and then for asks that wait behind a handler, and
 // asks the nodes for which that handler waits whether the chain of handlers leads back to the ask.
-// No handler of such a cycle can go on, and an answer therefore stays true until the last node has
-// given its own.
+// No handler of such a cycle can continue, and an answer therefore stays true until the last node
+// has given its own.
 //
 // Lock: the engine's mutex is held in each function.
 //

@@ -29,7 +29,7 @@
 
 namespace troupe::durable::parts {
 
-// So many periods after a time; the latest time that the clock can tell instead of a later one.
+// So many periods after a time; the latest time of the clock instead of a later one.
 due_time time_after(due_time begin, std::chrono::milliseconds period, std::int64_t times);
 // When the reminder is due next after `now`; no value: never again.
 std::optional<due_time> next_time(const stored_reminder& reminder, due_time now);

@@ -49,7 +49,7 @@ class shards {
   bool take_next();
   void take();
 
-  // Shards go. Returns those that were this node's.
+  // Shards leave. Returns those that were this node's.
   shard_set lose(const std::vector<std::uint32_t>& named);
   void drain(const shard_set& which);
   void drop(const shard_set& which);

@@ -1,4 +1,4 @@
-// of_file: tells whether sending a file over a stream failed because of the file.
+// of_file: whether sending a file over a stream failed because of the file.
 #pragma once
 
 #include <system_error>

@@ -29,7 +29,7 @@ TROUPE_INLINE std::ptrdiff_t send_some(kernel& calls, int fd, const void* data,
                        : calls.send(fd, data, bytes, nullptr, 0);
 }
 
-// For a socket, a short part says that the system has no more bytes, or no more space. The next
+// For a socket, a short part means that the system has no more bytes, or no more space. The next
 // call would fail and is skipped, unless the peer has closed: after that no further edge comes.
 template <class Transfer>
 TROUPE_INLINE bool stream(slot& at, operation& operation, Transfer transfer) noexcept {
@@ -73,7 +73,7 @@ TROUPE_INLINE bool read_socket(kernel& calls, slot& at, operation& operation) no
 }
 
 // The caller holds the slot's mutex. Returns how many bytes the socket takes now, or -errno.
-// Afterwards `can_write` says whether it can take more.
+// Afterwards `can_write` shows whether it can take more.
 TROUPE_INLINE std::ptrdiff_t send_now(kernel& calls, slot& at, std::string_view bytes) noexcept {
   const std::ptrdiff_t result =
       uninterrupted([&] { return send_some(calls, at.fd, bytes.data(), bytes.size()); });

@@ -161,7 +161,7 @@ class ring_queues {
       // The ring no longer exists.
       if (given != -EAGAIN && given != -EBUSY && given != -ENOMEM && given != -ENOBUFS) return;
       lock.unlock();
-      // sleeps: the system does not tell when it has memory again
+      // sleeps: the system does not report when it has memory again
       std::this_thread::sleep_for(std::chrono::microseconds(100));
       lock.lock();
     }

@@ -146,7 +146,7 @@ class client : public std::enable_shared_from_this<client> {
   // Ready when no one reads any more.
   call start_wait_for_readers();
 
-  // Whether the trace of a caller goes with its message.
+  // Whether a message carries the trace of its caller.
   bool sends_traces();
   void close() noexcept;   // at once
   void finish() noexcept;  // once all that waits was sent

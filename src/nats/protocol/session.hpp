@@ -32,8 +32,8 @@ struct happened {
     message,      // `number` is the subscription; `last`: it has ended with it
     answer,       // `number` is the request
     pong,         // `number` was passed to ping()
-    info,         // the server has told of itself anew
-    refused,      // the server says `text`
+    info,         // the server has sent its properties anew
+    refused,      // the server's reason is `text`
     denied_read,  // it refuses these subscriptions (`numbers`), which are forgotten
     denied_send,  // it refuses the messages of these requests, which are forgotten
     broken,       // the server does not keep to the protocol: `text`
@@ -71,7 +71,7 @@ class session {
                std::string_view payload);
   // The pieces that this call publishes to one subject, and that were not taken yet, become one
   // message of `lead` and all pieces, with at most `bytes_max` bytes. It keeps its place among
-  // messages to the same subject. would_join() says whether the call would add to one that waits.
+  // messages to the same subject. would_join(): whether the call would add to one that waits.
   void publish_joined(std::string_view subject, std::string_view lead,
                       std::initializer_list<std::string_view> pieces, std::size_t bytes_max);
   bool would_join(std::string_view subject, std::size_t bytes, std::size_t bytes_max) noexcept;

@@ -17,7 +17,7 @@ bool is_fatal(const PGresult* refused) noexcept;
 bool is_panic(const PGresult* refused) noexcept;
 // A statement that was prepared is not valid any more, for a table has changed.
 bool is_stale(const PGresult* refused) noexcept;
-// `done`: the effect, unless the server itself says that it does not know.
+// `done`: the effect, unless the server itself reports it as unknown.
 error refusal(const PGresult* refused, std::string_view where = {},
               database::effect done = database::effect::none);
 // Why no connection came about: the words of libpq, with PQERRORS_VERBOSE. A server that refuses
