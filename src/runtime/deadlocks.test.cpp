@@ -39,8 +39,8 @@ struct first_actor {
   int ping() { return 1; }
   // Keeps the turn busy while searches come and go. The wait for the ask's answer has begun before.
   static task<int> outlast_searches(unchecked<const actor::actor_system*> home) {
-    const std::uint64_t before = home.value->deadlocks.rounds();
-    while (home.value->deadlocks.rounds() < before + 2) std::this_thread::yield();
+    const std::uint64_t before = home.value->deadlocks->rounds();
+    while (home.value->deadlocks->rounds() < before + 2) std::this_thread::yield();
     co_return 1;
   }
   task<int> ask_itself(unchecked<const actor::actor_system*> home) {
@@ -74,7 +74,7 @@ class between_looks {
   void search() {
     do {
       looks_ = 0;
-      EXPECT_EQ(of_.deadlocks.search(), 0u);
+      EXPECT_EQ(of_.deadlocks->search(), 0u);
     } while (looks_ < 2);
   }
 
@@ -197,7 +197,7 @@ TEST(deadlock_search, keeps_no_text_of_a_wait_that_was_over_when_it_was_to_be_re
     runs.join();
   };
   here.search();
-  EXPECT_EQ(home.deadlocks.texts_kept(), 0u);
+  EXPECT_EQ(home.deadlocks->texts_kept(), 0u);
   EXPECT_THROW(asked.get(), actor_stopped);
   EXPECT_THROW(answer.get(), actor_stopped);
 }
@@ -239,8 +239,8 @@ struct turn_behind_a_thread {
     home = first.ask<&first_actor::home>().get().value;
     answer.emplace(first.ask<&first_actor::await_lazy>(awaited, then));
     wait_for_suspended(rt, 1);
-    const std::uint64_t before = home->deadlocks.rounds();
-    wait_until([&] { return home->deadlocks.rounds() > before && !home->deadlocks.soon(); });
+    const std::uint64_t before = home->deadlocks->rounds();
+    wait_until([&] { return home->deadlocks->rounds() > before && !home->deadlocks->soon(); });
   }
   runtime rt{{.workers = 2}};
   ref<first_actor> first = rt.spawn<first_actor>();
@@ -284,8 +284,8 @@ TEST(deadlock_search, is_asked_for_by_a_thread_that_begins_to_wait_for_a_job) {
   waits = &here;
   // The search that the answer's wait asks for finds no cycle; the next one comes only later.
   wait_until([] { return find_blocked().thread != nullptr; });
-  const std::uint64_t before = here.home->deadlocks.rounds();
-  wait_until([&] { return here.home->deadlocks.rounds() > before + 1; });
+  const std::uint64_t before = here.home->deadlocks->rounds();
+  wait_until([&] { return here.home->deadlocks->rounds() > before + 1; });
   goes_on = true;
   runs_one.join();
   runs_two.join();
@@ -298,14 +298,14 @@ TEST(deadlock_search, rests_when_it_has_told_one_and_nothing_waits_any_more) {
   auto first = rt.spawn<first_actor>();
   actor::actor_system& home = *first.ask<&first_actor::home>().get().value;
   EXPECT_THROW(first.ask<&first_actor::ask_itself_side_by_side>().get(), deadlock);
-  const std::uint64_t before = home.deadlocks.rounds();
+  const std::uint64_t before = home.deadlocks->rounds();
   // Lets time pass in which no turn is suspended.
   for (int i = 0; i < 200; ++i) {
     promise<> given;
     future<> later = given.get_future();
     static_cast<void>(later.wait_for(std::chrono::milliseconds(1)));
   }
-  EXPECT_LE(home.deadlocks.rounds() - before, 20u);
+  EXPECT_LE(home.deadlocks->rounds() - before, 20u);
   held.release();
   rt.run();
 }
@@ -322,9 +322,9 @@ TEST(deadlock_search, stops_no_timer) {
   future<> has_expired = expired.get_future();
   {
     const std::lock_guard looking(home.looking);
-    const std::uint64_t before = home.deadlocks.rounds();
-    home.deadlocks.search_soon();
-    wait_until([&] { return home.deadlocks.rounds() > before; });
+    const std::uint64_t before = home.deadlocks->rounds();
+    home.deadlocks->search_soon();
+    wait_until([&] { return home.deadlocks->rounds() > before; });
     const timer fires = rt.after(std::chrono::milliseconds(1), [&] { expired.set_value(); });
     EXPECT_TRUE(has_expired.wait_for(std::chrono::seconds(20)));
   }

@@ -101,7 +101,7 @@ def check_layers(tree):
 
 
 # Lists the folders of public headers, whose lines no wait names (line_in_use).
-WAITS = "src/actor/waits/suspended.cpp"
+WAITS = "src/actor/state/awaited.cpp"
 
 
 def check_header_folders(tree):

@@ -50,7 +50,7 @@ class Checks(unittest.TestCase):
 
     def test_no_wait_names_a_line_of_a_public_header(self):
         self.write("include/troupe/io/read.hpp", "#pragma once\n")
-        self.write("src/actor/waits/suspended.cpp", 'constexpr std::string_view header_folders[] = {\n    "io"};\n')
+        self.write("src/actor/state/awaited.cpp", 'constexpr std::string_view header_folders[] = {\n    "io"};\n')
         self.passes(layers.check_layers)
         self.write("include/troupe/http/read.hpp", "#pragma once\n")
         self.complains(layers.check_layers, "header_folders lacks http")

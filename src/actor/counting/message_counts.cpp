@@ -3,13 +3,9 @@
 #include <new>
 #include <utility>
 
-#include "actor/mailbox/watched_message.hpp"
-#include "actor/system/actor_system.hpp"
-#include "actor/turn/turn.hpp"
 #include "base/invariant.hpp"
 #include "base/thread_name.hpp"
 #include "observe/ticks.hpp"
-#include "task/running/running.hpp"
 
 namespace troupe::actor {
 namespace {
@@ -62,19 +58,6 @@ span_count* handler_count::of_span(const char* name) noexcept {
   return count < names_max ? push(spans, name) : nullptr;
 }
 
-void count_span(const char* name, std::uint64_t ticks) noexcept {
-  const cell* const actor = current_cell();
-  thread_counts* const counts = actor == nullptr ? nullptr : actor_system::of(*actor).counts_here();
-  if (counts == nullptr) return;
-  // order: relaxed  the thread's own
-  const message::handler method = tasks::running_here().method.load(std::memory_order_relaxed);
-  if (method == nullptr) return;
-  if (span_count* const span = counts->of(*actor->type, method).of_span(name)) {
-    span->spans.add(1);
-    span->ticks.add(ticks);
-  }
-}
-
 TROUPE_NOINLINE handler_count& thread_counts::find(const cell_type& type,
                                                    message::handler method) noexcept {
   TROUPE_INVARIANT(worker_ == base::worker_number, "C2");
@@ -86,11 +69,6 @@ TROUPE_NOINLINE handler_count& thread_counts::find(const cell_type& type,
   if (handler == nullptr) return lost_handler;
   place_of(method).recent = handler;
   return *handler;
-}
-
-TROUPE_NOINLINE handler_count& thread_counts::find(const cell_type& type,
-                                                   const message& mail) noexcept {
-  return of(type, as_sent(mail).act);
 }
 
 class_count& thread_counts::of_class(const cell_type& type) noexcept {

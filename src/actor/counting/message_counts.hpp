@@ -83,10 +83,6 @@ struct class_count {
   class_count* next = nullptr;
 };
 
-// Counts the time of a span in the handler that the calling thread runs, if its runtime is
-// observed.
-void count_span(const char* name, std::uint64_t ticks) noexcept;
-
 // Messages from one class, or from outside of all actors (null), to a handler of another.
 struct edge_count {
   constexpr edge_count(const cell_type* from, const cell_type* to, message::handler which) noexcept
@@ -123,20 +119,17 @@ class thread_counts {
   thread_counts& operator=(const thread_counts&) = delete;
   ~thread_counts();
 
-  // When memory has run out, these return an element without readers.
-  TROUPE_INLINE handler_count& of(const cell_type& type, message::handler method) noexcept {
-    handler_count& recent = *place_of(method).recent;
-    if (recent.method == method && recent.type == &type) [[likely]]
-      return recent;
-    return find(type, method);
+  // The handler that was used last among those whose functions have the same place as this one.
+  TROUPE_INLINE handler_count& recent(message::handler method) noexcept {
+    return *place_of(method).recent;
   }
-  // The count for the message as the sender made it. No count has the function of a
-  // watched_message: the comparison of functions below fails for such a message.
-  TROUPE_INLINE handler_count& of(const cell_type& type, const message& mail) noexcept {
-    handler_count& recent = *place_of(mail.act).recent;
-    if (recent.method == mail.act && recent.type == &type) [[likely]]
-      return recent;
-    return find(type, mail);
+  // When memory has run out, these return an element without readers. For a message see count_of
+  // (mailbox/watched_message.hpp).
+  TROUPE_INLINE handler_count& of(const cell_type& type, message::handler method) noexcept {
+    handler_count& last = recent(method);
+    if (last.method == method && last.type == &type) [[likely]]
+      return last;
+    return find(type, method);
   }
   class_count& of_class(const cell_type& type) noexcept;
   edge_count& of_edge(const cell_type* from, const cell_type& to, message::handler method) noexcept;
@@ -177,7 +170,6 @@ class thread_counts {
   }
   // Cold, so that compilers lay the common path out straight.
   [[gnu::cold]] handler_count& find(const cell_type& type, message::handler method) noexcept;
-  [[gnu::cold]] handler_count& find(const cell_type& type, const message& mail) noexcept;
 
   const unsigned worker_;
   std::array<place, places> places_;

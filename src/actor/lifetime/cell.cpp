@@ -3,10 +3,13 @@
 #include <utility>
 
 #include "actor/counting/last_handler.hpp"
+#include "actor/lifetime/ending.hpp"
 #include "actor/mailbox/activation.hpp"
+#include "actor/mailbox/deliver.hpp"
 #include "actor/state/optional_state.hpp"
 #include "actor/system/actor_system.hpp"
-#include "actor/turn/turn.hpp"
+#include "actor/turn/features.hpp"
+#include "actor/turn/turn_state.hpp"
 #include "base/invariant.hpp"
 #include "memory/stable_pool.hpp"
 #include "troupe/actor/self.hpp"

@@ -1,7 +1,13 @@
-#include "actor/system/consumer_table.hpp"
+// Taking an actor's object out of it (system/consumer_table.hpp).
+#include <string>
+#include <utility>
 
+#include "actor/lifetime/ending.hpp"
 #include "actor/system/actor_system.hpp"
-#include "actor/turn/turn.hpp"
+#include "actor/turn/features.hpp"
+#include "actor/turn/turn_state.hpp"
+#include "troupe/actor/consume.hpp"
+#include "troupe/base/error.hpp"
 
 namespace troupe::actor {
 namespace {
@@ -67,34 +73,6 @@ void consider(consume_request& request) noexcept {
 }
 
 }  // namespace
-
-consume_request* consumer_table::begin(cell& actor, consume_request& mine) noexcept {
-  // order: relaxed  as at in_use_
-  in_use_.store(true, std::memory_order_relaxed);
-  return table_.with(actor, [&](consume_request*& slot) -> consume_request* {
-    if (slot != nullptr) return slot == &mine ? nullptr : slot;
-    mine.of = &actor;
-    mine.next_in_table = nullptr;
-    slot = &mine;
-    return nullptr;
-  });
-}
-
-void consumer_table::end(cell& actor, consume_request& mine) noexcept {
-  table_.with(actor, [&](consume_request*& slot) {
-    if (slot == &mine) slot = mine.next_in_table;
-  });
-}
-
-consume_request* consumer_table::call_in(cell& actor) noexcept {
-  // order: relaxed  as at in_use_
-  if (!in_use_.load(std::memory_order_relaxed)) return nullptr;
-  return table_.with(actor, [](consume_request* slot) {
-    const bool outside = slot != nullptr && slot->waits_outside;
-    if (outside) slot->waits_outside = false;
-    return outside ? slot : nullptr;
-  });
-}
 
 void call_consumer_in(cell& actor) noexcept {
   if (consume_request* one = actor_system::of(actor).consumers.call_in(actor))

@@ -1,25 +1,33 @@
 // How an actor ends, and the messages that make it end.
+#include "actor/lifetime/ending.hpp"
+
+#include <new>
 #include <utility>
 
+#include "actor/mailbox/own_mail.hpp"
 #include "actor/system/actor_system.hpp"
+#include "actor/turn/features.hpp"
 #include "actor/turn/turn.hpp"
 #include "troupe/actor/call.hpp"
+#include "troupe/actor/ref.hpp"
+#include "troupe/observe/trace.hpp"
 
 namespace troupe::actor {
-namespace {
 
-const char* unreferenced(message* mail, void*, message_act act) {
+const char* unreferenced_by_message(message* mail, void*, message_act act) {
   if (act == message_act::describe) return "unreferenced";
   message_guard<message> guard{mail};
   if (act == message_act::handle) active_here().set_unreferenced(true);
   return nullptr;
 }
 
-}  // namespace
-
-bool is_ours(const message& mail) noexcept {
-  return mail.act == &unreferenced || mail.act == &stop_by_message ||
-         mail.act == &consume_by_message || mail.act == &drop_by_message;
+void destroy_object(cell& actor) noexcept {
+  if (observe::tracing()) [[unlikely]]
+    observe::record(observe::event::ended, actor.type->name, id_of(actor));
+  actor_heap* const heap = heap_of(actor);
+  if (heap != nullptr) heap->close();
+  actor.type->destroy(object_of(actor));
+  if (heap != nullptr) heap->end();
 }
 
 void end_object(cell& actor, ended how) noexcept {
@@ -39,7 +47,8 @@ void end_object(cell& actor, ended how) noexcept {
   supervision_state* const own = supervision_of(actor);
   // The join message of a child may still be on its way to the parent: also check `own->parent`.
   if (!system.supervised.in_use() && (own == nullptr || own->parent == nullptr)) return;
-  system.supervised.end(actor, own == nullptr ? nullptr : own->parent, std::move(how));
+  system.supervised.end(actor, own == nullptr ? nullptr : own->parent, std::move(how),
+                        &send_stop_now);
   leave_parent(actor);
 }
 
@@ -49,6 +58,8 @@ void leave_parent(cell& actor) noexcept {
     drop_ref(*parent);
 }
 
+namespace {
+
 // The actor ends now, or when its last suspended call has ended that could not be cancelled at
 // once.
 void end_when_over(activation& active) noexcept {
@@ -57,6 +68,8 @@ void end_when_over(activation& active) noexcept {
   cancel_turns(active);
   if (!suspends(active)) end_object(*active.actor);
 }
+
+}  // namespace
 
 const char* stop_by_message(message* mail, void*, message_act act) {
   if (act == message_act::describe) return "stop";
@@ -85,13 +98,47 @@ const char* stop_now_by_message(message* mail, void*, message_act act) {
   return nullptr;
 }
 
+void send_stop_now(cell& actor) noexcept try {
+  deliver_urgent(actor, *make_message<message>(&stop_now_by_message));
+} catch (const std::bad_alloc&) {
+}
+
 void notify_unreferenced(cell& to) noexcept try {
   actor_system& system = actor_system::of(to);
   // order: relaxed  set before the last threads ended
   if (system.closing.load(std::memory_order_relaxed)) return;
-  deliver(to, *make_message<message>(&unreferenced));
+  deliver(to, *make_message<message>(&unreferenced_by_message));
 } catch (const std::bad_alloc&) {
   // The actor cannot be notified, and no ref to it is left: it ends with its runtime.
+}
+
+namespace {
+
+// Nothing is queued any longer: only an actor with suspended calls still has its activation.
+void end_activation(cell& actor) noexcept {
+  const std::uintptr_t seen = mailbox(actor.word).read();
+  if (!mailbox::is_parked(seen)) return;
+  activation& active = mailbox::activation_under(seen);
+  if (active.suspended != nullptr) end_call(active);
+  // Parked until here: a thread that ends the call's wait finds the actor closed, and says so.
+  // order: relaxed  no thread wakes it any longer
+  actor.word.fetch_and(~mailbox::parked_tag, std::memory_order_relaxed);
+  turn_type.discard(active);
+}
+
+}  // namespace
+
+void destroy_actor(cell& actor) noexcept {
+  const bool alive = actor.alive();
+  actor.flags |= cell::stopped;
+  end_activation(actor);  // also the activation of an actor that waits to be constructed anew
+  end_reentrant(actor);
+  refuse_consumer(actor);
+  if (alive) {
+    inside_actor inside(actor);
+    destroy_object(actor);
+  }
+  make_dead_letters_of_guarded(actor);
 }
 
 }  // namespace troupe::actor

@@ -1,23 +1,21 @@
-#include "actor/state/supervision_state.hpp"
-
+// Supervision: what an actor's failure does to it and to its parent, and who learns of its end.
 #include <algorithm>
+#include <chrono>
+#include <new>
+#include <string>
+#include <utility>
 
-#include "actor/state/optional_state.hpp"
+#include "actor/lifetime/ending.hpp"
 #include "actor/system/actor_system.hpp"
+#include "actor/turn/features.hpp"
 #include "actor/turn/turn.hpp"
-#include "base/invariant.hpp"
 #include "troupe/actor/call.hpp"
+#include "troupe/actor/spawn.hpp"
 #include "troupe/base/error.hpp"
 #include "troupe/task/timer.hpp"
 
 namespace troupe::actor {
 namespace {
-
-// When memory is out the child cannot be notified, and continues.
-void send_stop(cell& child) noexcept try {
-  deliver_urgent(child, *make_message<message>(&stop_now_by_message));
-} catch (const std::bad_alloc&) {
-}
 
 struct watch_message final : message {
   explicit watch_message(promise<ended> of) : message(&act_on), watcher(std::move(of)) {}
@@ -50,7 +48,7 @@ struct join_message final : message {
   }
   // In the parent's turn.
   static void join(cell& parent, cell& joined) noexcept {
-    if ((parent.flags & cell::stopped) != 0) return send_stop(joined);
+    if ((parent.flags & cell::stopped) != 0) return send_stop_now(joined);
     try {
       actor_system::of(parent).supervised.add_child(parent, joined);
     } catch (const std::bad_alloc&) {
@@ -260,100 +258,6 @@ future<ended> watch(cell& actor) {
     tasks::future_access::state(later).main_lane = system.main_lane;
   deliver_urgent(actor, *make_message<watch_message>(std::move(watcher)));
   return later;
-}
-
-base::list_link<cell>& sibling_link_of(cell& child) noexcept {
-  return optional_state::of(child).supervision->sibling_link;
-}
-
-void supervision_table::add_child(cell& parent, cell& child) {
-  // order: relaxed  the parent's own turn sees it
-  in_use_.store(true, std::memory_order_relaxed);
-  std::lock_guard lock(mutex_);
-  supervision_state& own = *optional_state::of(child).supervision;
-  if (own.in_parent == supervision_state::membership::ended) return;
-  TROUPE_INVARIANT(own.in_parent == supervision_state::membership::none, "S1");
-  children_[&parent].push_back(child);
-  own.in_parent = supervision_state::membership::listed;
-}
-
-void supervision_table::add_watch(cell& of, promise<ended>&& watcher) {
-  // order: relaxed  the actor's own turn sees it
-  in_use_.store(true, std::memory_order_relaxed);
-  std::exception_ptr no_memory;
-  try {
-    std::lock_guard lock(mutex_);
-    auto& [waiting, prune_at] = watchers_[&of];
-    if (waiting.size() >= prune_at) {
-      std::erase_if(waiting, [](const promise<ended>& waiter) { return waiter.abandoned(); });
-      prune_at = std::max<std::size_t>(16, 2 * waiting.size());
-    }
-    waiting.push_back(std::move(watcher));
-  } catch (const std::bad_alloc&) {
-    no_memory = std::current_exception();
-  }
-  if (no_memory != nullptr) watcher.set_exception(std::move(no_memory));
-}
-
-void supervision_table::end(cell& of, cell* parent, ended how) noexcept {
-  std::vector<promise<ended>> waiting;
-  {
-    std::lock_guard lock(mutex_);
-    if (const auto found = children_.find(&of); found != children_.end()) {
-      // All of them exist: a child that goes leaves the list first, under this mutex.
-      while (cell* const child = found->second.pop_front()) {
-        optional_state::of(*child).supervision->in_parent = supervision_state::membership::left;
-        send_stop(*child);
-      }
-      children_.erase(found);
-    }
-    if (parent != nullptr) leave(*parent, of);
-    if (const auto found = watchers_.find(&of); found != watchers_.end()) {
-      waiting = std::move(found->second.waiting);
-      watchers_.erase(found);
-    }
-  }
-  for (promise<ended>& waiter : waiting) waiter.set_value(how);
-}
-
-void supervision_table::for_each_child(std::size_t most,
-                                       const std::function<void(const cell&, const cell&)>& look) {
-  std::lock_guard lock(mutex_);
-  for (auto& [parent, all] : children_) {
-    for (const cell& child : all) {
-      if (most-- == 0) return;
-      look(*parent, child);
-    }
-  }
-}
-
-// Under the mutex.
-void supervision_table::leave(cell& parent, cell& child) noexcept {
-  supervision_state& own = *optional_state::of(child).supervision;
-  const auto before = std::exchange(own.in_parent, supervision_state::membership::ended);
-  if (before != supervision_state::membership::listed) return;
-  const auto found = children_.find(&parent);
-  found->second.remove(child);
-  if (found->second.empty()) children_.erase(found);
-}
-
-void supervision_table::forget(cell& destroyed) noexcept {
-  supervision_state* const own = supervision_of(destroyed);
-  if (own == nullptr || own->parent == nullptr) return;
-  std::lock_guard lock(mutex_);
-  leave(*own->parent, destroyed);
-}
-
-void supervision_table::end_all() noexcept {
-  decltype(watchers_) left;
-  {
-    std::lock_guard lock(mutex_);
-    left.swap(watchers_);
-    children_.clear();
-  }
-  for (auto& [of, all] : left) {
-    for (promise<ended>& waiter : all.waiting) waiter.set_value(ended{});
-  }
 }
 
 }  // namespace troupe::actor

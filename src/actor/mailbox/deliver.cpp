@@ -4,11 +4,14 @@
 // Read from `deliver`, near the end, upwards: first the sender's own worker (deliver_inside), then
 // an inactive actor that wakes on the sender's worker (deliver_to_inactive), then every other case
 // (deliver_from_afar; sending.hpp).
+#include "actor/mailbox/deliver.hpp"
+
 #include "actor/mailbox/activation.hpp"
+#include "actor/mailbox/dead_letters.hpp"
+#include "actor/mailbox/own_mail.hpp"
 #include "actor/mailbox/sending.hpp"
 #include "actor/mailbox/watched_message.hpp"
 #include "actor/system/actor_system.hpp"
-#include "actor/turn/turn.hpp"
 #include "base/invariant.hpp"
 #include "observe/ring.hpp"
 #include "sched/stealing/worker.hpp"
@@ -45,14 +48,14 @@ struct actor_side {
     if (urgent) {
       mail.act(&mail, nullptr, message_act::discard);
     } else {
-      system.make_dead_letter(actor, mail, false);
+      make_dead_letter(system, actor, mail, false);
     }
   }
   // Makes a dead letter that is observed, unless the end has begun.
   void turn_away(message& mail) {
     if (closing()) return refuse(mail);
     const bool open = enter_gate();
-    system.make_dead_letter(actor, mail, open);
+    make_dead_letter(system, actor, mail, open);
     leave();
   }
   // order: relaxed  a hint; the gate decides

@@ -2,8 +2,8 @@
 
 #include <new>
 
+#include "actor/mailbox/own_mail.hpp"
 #include "actor/system/actor_system.hpp"
-#include "actor/turn/turn.hpp"
 #include "observe/ticks.hpp"
 #include "task/running/running.hpp"
 #include "troupe/observe/trace.hpp"
@@ -73,6 +73,11 @@ TROUPE_NOINLINE message& as_watched(const cell& to, message& mail, bool told) no
   } catch (const std::bad_alloc&) {
     return mail;
   }
+}
+
+TROUPE_NOINLINE handler_count& find_count(thread_counts& counts, const cell_type& type,
+                                          const message& mail) noexcept {
+  return counts.of(type, as_sent(mail).act);
 }
 
 // Handlers of threads that are no workers also send samples while they are samples themselves.

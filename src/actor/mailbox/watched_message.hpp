@@ -4,6 +4,7 @@
 
 #include <cstdint>
 
+#include "actor/counting/message_counts.hpp"
 #include "troupe/actor/cell.hpp"
 #include "troupe/actor/message.hpp"
 #include "troupe/base/platform.hpp"
@@ -41,6 +42,18 @@ TROUPE_INLINE const message& as_sent(const message& mail) noexcept {
     return mail;
   return static_cast<const watched_message&>(mail).inner;
 }
+// The counts of its handler. No count has the function of a watched_message: for such a message the
+// comparison of functions fails.
+[[gnu::cold]] handler_count& find_count(thread_counts& counts, const cell_type& type,
+                                        const message& mail) noexcept;
+TROUPE_INLINE handler_count& count_of(thread_counts& counts, const cell_type& type,
+                                      const message& mail) noexcept {
+  handler_count& last = counts.recent(mail.act);
+  if (last.method == mail.act && last.type == &type) [[likely]]
+    return last;
+  return find_count(counts, type, mail);
+}
+
 // Its name, for reports.
 inline const char* name_of(const message& mail) {
   return as_sent(mail).act(nullptr, nullptr, message_act::describe);

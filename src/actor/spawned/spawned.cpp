@@ -5,6 +5,9 @@
 #include <string>
 
 #include "actor/counting/last_handler.hpp"
+#include "actor/lifetime/ending.hpp"
+#include "actor/mailbox/activation.hpp"
+#include "actor/mailbox/dead_letters.hpp"
 #include "actor/spawned/queued_result.hpp"
 #include "actor/state/optional_state.hpp"
 #include "actor/system/actor_system.hpp"
@@ -260,7 +263,7 @@ void refuse(sched::runnable& item) noexcept {
   // order: relaxed  no other thread can see it yet
   actor.word.store(mailbox::inactive, std::memory_order_relaxed);
   free_activation(*active);
-  actor_system::of(actor).make_dead_letter(actor, mail, false);
+  make_dead_letter(actor_system::of(actor), actor, mail, false);
 }
 
 // The pool's own workers end before the pool; other threads must pass the gate.
@@ -470,7 +473,7 @@ void end(actor_system& system, tasks::suspension& sleep) noexcept try {
   actor.word.store(mailbox::tagged(active) | mailbox::parked_tag, std::memory_order_relaxed);
   sleep.ended = tasks::outcome::cancelled;
   sleep.end();
-  system.destroy_actor(actor);
+  destroy_actor(actor);
   // Otherwise the slot is freed with the system.
   if (!actor.refs.revive()) system.slots.free(&actor, own_magazines(system));
 } catch (const std::bad_alloc&) {

@@ -20,8 +20,8 @@
 #include <cstddef>
 #include <functional>
 
-#include "actor/mailbox/activation.hpp"
 #include "actor/system/actor_system.hpp"
+#include "actor/turn/features.hpp"
 #include "troupe/actor/cell.hpp"
 #include "troupe/actor/message.hpp"
 #include "troupe/actor/spawn_task.hpp"
@@ -29,14 +29,8 @@
 
 namespace troupe::actor {
 
-extern const cell_type spawned_type;
-
 // Sets the system's host for sleeping tasks, and the async call `asleep`.
 void make_host_asleep(actor_system& system) noexcept;
-
-// By the actor's owner, which does not need the actor before the wait is over. True when the task
-// sleeps now: then the actor and the activation have been freed.
-bool fall_asleep(activation& active) noexcept;
 
 // Returns how many tasks sleep now. Shows them to `look` in pieces (tasks::timers::for_each);
 // during a piece no timer expires and none is armed. Calls `before` before each piece, until that

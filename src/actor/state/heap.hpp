@@ -6,7 +6,6 @@
 
 #include "actor/state/kept_failure.hpp"
 #include "context/current_context.hpp"
-#include "troupe/actor/cell.hpp"
 #include "troupe/context/context.hpp"
 #include "troupe/context/snapshot.hpp"
 
@@ -49,21 +48,11 @@ class actor_heap {
   const bool rolls_back_;
 };
 
-// Null for most actors.
-actor_heap* heap_of(cell& actor) noexcept;
-
 // Makes `own` the calling thread's current context, or none when it is null; contexts::leave() with
 // the returned value undoes that. Without the "none", an actor that has no context of its own would
 // allocate in the context of another actor, for example of the one that constructs it.
 inline context* enter_heap(actor_heap* own) noexcept {
   return contexts::enter(own == nullptr ? nullptr : &own->memory());
 }
-
-// In the actor's turn: reports its failure. The failure may refer to memory that the actor
-// allocated: the returned value keeps that memory alive.
-kept_failure report_own(cell& actor, message::handler method, std::exception_ptr what) noexcept;
-
-// Destroys the actor's object, and discards the object's allocations.
-void destroy_object(cell& actor) noexcept;
 
 }  // namespace troupe::actor

@@ -56,6 +56,11 @@ struct optional_state {
 inline bool has_optional_state(const cell& actor) noexcept {
   return (actor.flags & cell::has_optional_state) != 0;
 }
+// The context of an actor that has one of its own; null for most actors.
+inline actor_heap* heap_of(cell& actor) noexcept {
+  return has_optional_state(actor) ? optional_state::of(actor).heap.get() : nullptr;
+}
+
 // The supervision of an actor that has an error policy or a parent; null for others, for which a
 // handler that throws has no consequences.
 inline supervision_state* supervision_of(cell& actor) noexcept {
@@ -75,16 +80,6 @@ inline std::size_t offset_in(cell& actor, const void* part) noexcept {
 }
 inline mail_bound* bound_of(cell& actor) noexcept {
   return actor.is_bounded() ? optional_state::of(actor).bound.get() : nullptr;
-}
-
-// For an actor that has a name, when no ref to it is left.
-void forget_name(cell& named) noexcept;
-
-// The cell's slot will be freed now.
-inline void end_optional_state(cell& actor) noexcept {
-  if (!has_optional_state(actor)) return;
-  if (optional_state::of(actor).named) forget_name(actor);
-  std::destroy_at(&optional_state::of(actor));
 }
 
 }  // namespace troupe::actor

@@ -2,9 +2,6 @@
 
 #include <new>
 
-#include "actor/state/optional_state.hpp"
-#include "actor/system/actor_system.hpp"
-
 namespace troupe::actor {
 
 bool actor_names::add(std::uint64_t id, std::string_view name) noexcept try {
@@ -25,7 +22,5 @@ std::string actor_names::find(std::uint64_t id) const {
   const auto found = names_.find(id);
   return found == names_.end() ? std::string() : found->second;
 }
-
-void forget_name(cell& named) noexcept { actor_system::of(named).names.remove(id_of(named)); }
 
 }  // namespace troupe::actor

@@ -20,8 +20,8 @@
 #include "actor/system/consumer_table.hpp"
 #include "actor/system/gate.hpp"
 #include "actor/system/guard_table.hpp"
+#include "actor/system/supervision_table.hpp"
 #include "actor/system/waiting_lists.hpp"
-#include "actor/waits/deadlocks.hpp"
 #include "memory/slot_space.hpp"
 #include "sched/executor.hpp"
 #include "sched/stealing/worker.hpp"
@@ -33,6 +33,8 @@
 #include "troupe/task/side_call.hpp"
 
 namespace troupe::actor {
+
+class deadlock_search;
 
 // The memory of the failure that this thread is reporting now; null for most failures.
 extern constinit thread_local const kept_memory* failures_keep;
@@ -55,15 +57,6 @@ class actor_system : public tasks::runtime_state {
     return static_cast<actor_system&>(runtime_state::of(&actor));
   }
 
-  // The end, when no turn runs any longer and no thread sends. First destroy_actors for each
-  // executor, each on its own thread, one executor after the other: it destroys the objects, in no
-  // particular order. Then destroy: cells with refs become orphans, and the system deletes itself
-  // when the last such ref goes.
-  void destroy_actors(std::uint16_t executor) noexcept;
-  // Destroys an actor that has not ended.
-  void destroy_actor(cell& actor) noexcept;
-  static void destroy(actor_system* self) noexcept;
-
   // See gate.hpp. A worker of this system's pool changes no word.
   bool enter_gate() noexcept;
   void leave() noexcept;
@@ -83,14 +76,11 @@ class actor_system : public tasks::runtime_state {
   void close() noexcept;
 
   void report(const cell* actor, message::handler method, std::exception_ptr what) noexcept;
-  // Makes the message a dead letter. Only threads of the runtime may have it observed: on other
-  // threads the runtime may end meanwhile.
-  void make_dead_letter(cell& actor, message& mail, bool observed = true) noexcept;
-  // The same for a message that never came into its mailbox.
-  void make_uncounted_dead_letter(const cell& actor, message& mail, bool observed = true) noexcept;
-  // The two parts of that: the first before the message is destroyed, the second after it.
+  // The two parts of a dead letter (mailbox/dead_letters.hpp): the first before the message is
+  // destroyed, the second after it.
   void count_dead_letter() noexcept;
   void observe_dead_letter(const failed_call& where, bool observed) noexcept;
+  // Of a cell that outlived its runtime (root/actor_root.hpp): the last one deletes the system.
   void drop_orphan_ref() noexcept;
 
   sched::executor& executor_of(const cell& actor) const noexcept {
@@ -119,7 +109,8 @@ class actor_system : public tasks::runtime_state {
   waiting_lists waiting;
   std::mutex looking;       // one thread at a time looks at suspended calls (suspended.cpp)
   std::uint32_t looks = 0;  // guarded by `looking`
-  deadlock_search deadlocks{*this};
+  // Set by the root before the first turn, and never null from then on.
+  std::shared_ptr<deadlock_search> deadlocks;
   std::array<std::atomic<sched::executor*>, executors_max> executors{};
   std::atomic<std::uint64_t> dead_letters{0};
   std::atomic<std::int64_t> orphan_refs{0};
@@ -135,6 +126,10 @@ class actor_system : public tasks::runtime_state {
  private:
   gate::ends how_thread_ends() const noexcept;
 };
+
+// In the actor's turn: reports its failure. The failure may refer to memory that the actor
+// allocated: the returned value keeps that memory alive.
+kept_failure report_own(cell& actor, message::handler method, std::exception_ptr what) noexcept;
 
 // The calling thread's worker if it is one of this system's pool; else null. A pool ends before its
 // system does.
@@ -163,6 +158,13 @@ inline memory::slot_space::magazines* own_magazines(actor_system& system) noexce
   if (slots_of_thread.system == &system) [[likely]]
     return slots_of_thread.magazines;
   return claim_magazines(system);
+}
+
+// The cell's slot will be freed now.
+inline void end_optional_state(cell& actor) noexcept {
+  if (!has_optional_state(actor)) return;
+  if (optional_state::of(actor).named) actor_system::of(actor).names.remove(id_of(actor));
+  std::destroy_at(&optional_state::of(actor));
 }
 
 // For a cell that was never used, or has ended: no thread can reach it any longer.

@@ -29,9 +29,4 @@ class consumer_table {
   std::atomic<bool> in_use_{false};
 };
 
-// In the actor's turn: the calls or guarded messages for which a request may have waited are done.
-void call_consumer_in(cell& actor) noexcept;
-// The actor has ended in another way.
-void refuse_consumer(cell& actor) noexcept;
-
 }  // namespace troupe::actor

@@ -1,6 +1,5 @@
 #include "actor/system/waiting_lists.hpp"
 
-#include "actor/mailbox/activation.hpp"
 #include "actor/state/optional_state.hpp"
 #include "base/invariant.hpp"
 

@@ -7,12 +7,11 @@
 #include <new>
 #include <span>
 
-#include "actor/spawned/spawned.hpp"
+#include "actor/state/awaited.hpp"
 #include "actor/state/kept_failure.hpp"
 #include "actor/system/actor_system.hpp"
+#include "actor/turn/features.hpp"
 #include "actor/turn/turn.hpp"
-#include "actor/waits/deadlocks.hpp"
-#include "actor/waits/suspended.hpp"
 #include "observe/ring.hpp"
 #include "task/running/actor_functions.hpp"
 #include "task/running/running.hpp"
@@ -210,28 +209,17 @@ void cancel_turns(activation& active) noexcept {
   resume(*active.suspended);
 }
 
-void make_call_hosts(actor_system& system, tasks::timers* clock, sched::io_driver_slot* io,
-                     std::uint8_t ready_units,
-                     std::uint32_t (*choose_case)(void*, std::uint32_t) noexcept) noexcept {
-  const auto search_soon = [](void* actor) noexcept {
-    actor_system::of(*static_cast<cell*>(actor)).deadlocks.search_soon();
-  };
-  system.host = {&go_on,
-                 &go_on_later,
-                 &resume,
-                 clock,
-                 io,
-                 search_soon,
-                 &system.deadlocks.soon(),
-                 &system.host_aside,
-                 &system.left,
-                 choose_case,
-                 ready_units};
+void make_call_hosts(actor_system& system, const tasks::call_host& services) noexcept {
+  system.host = services;
+  system.host.go_on = &go_on;
+  system.host.go_on_later = &go_on_later;
+  system.host.resume = &resume;
+  system.host.aside = &system.host_aside;
+  system.host.left = &system.left;
   system.host_reentrant = system.host_aside = system.host;
   system.host_reentrant.resume = &resume_reentrant;
   system.host_aside.resume = &tasks::side_call::resume_side;
   system.host_aside.is_aside = system.host_aside.is_part = true;
-  make_host_asleep(system);
 }
 
 void count_suspended(int change) noexcept {
@@ -593,10 +581,6 @@ bool contains(void* actor, const void* object) noexcept {
   return offset_in(*static_cast<cell*>(actor), object) != SIZE_MAX;
 }
 void throw_if_deadlock(const tasks::ask_link& ask) { find_cycle(ask, ask.asked); }
-std::string take_refusal(const tasks::suspension& refused) {
-  return actor_system::of(*static_cast<const cell*>(refused.waiter->call->actor))
-      .deadlocks.take_text(refused);
-}
 
 }  // namespace
 

@@ -1,7 +1,7 @@
 // The flight recorder's part of turns that is off the fast path: names of handlers, and lines.
+#include "actor/state/awaited.hpp"
 #include "actor/system/actor_system.hpp"
 #include "actor/turn/turn_records.hpp"
-#include "actor/waits/suspended.hpp"
 #include "task/running/running.hpp"
 #include "troupe/task/side_call.hpp"
 

@@ -13,10 +13,14 @@
 #include <optional>
 
 #include "actor/counting/last_handler.hpp"
+#include "actor/mailbox/bounded_mail.hpp"
+#include "actor/mailbox/dead_letters.hpp"
 #include "actor/mailbox/empty_mailbox.hpp"
+#include "actor/mailbox/own_mail.hpp"
 #include "actor/mailbox/watched_message.hpp"
-#include "actor/spawned/spawned.hpp"
+#include "actor/state/awaited.hpp"
 #include "actor/system/actor_system.hpp"
+#include "actor/turn/features.hpp"
 #include "actor/turn/traced.hpp"
 #include "actor/turn/turn_limit.hpp"
 #include "actor/turn/turn_records.hpp"
@@ -29,7 +33,6 @@
 #include "troupe/task/future.hpp"
 
 namespace troupe::actor {
-constinit thread_local turn_state turn_of_thread;
 
 namespace {
 
@@ -115,7 +118,7 @@ TROUPE_NOINLINE void handle_sample(tasks::running_state& state, handler_count& h
 // behind the cell (object_of).
 TROUPE_INLINE void handle_counted(tasks::running_state& state, thread_counts& counts, cell& actor,
                                   void* object, message& mail) noexcept {
-  handler_count& handler = counts.of(*actor.type, mail);
+  handler_count& handler = count_of(counts, *actor.type, mail);
   if (handler.messages.count()) [[unlikely]]
     return handle_sample(state, handler, object, mail);
   handle(state, object, mail);
@@ -138,7 +141,7 @@ TROUPE_INLINE void handle_urgent(tasks::running_state& state, thread_counts* cou
                                  activation& active, message& mail) noexcept {
   if (counts != nullptr) [[unlikely]] {
     const message& counted = active.suspended == nullptr ? mail : active.suspended->call;
-    handler_count& handler = counts->of(*active.actor->type, counted);
+    handler_count& handler = count_of(*counts, *active.actor->type, counted);
     state.begin_part();
     if (handler.resumed.count()) [[unlikely]]
       return resume_sample(handler, mail);
@@ -160,7 +163,7 @@ void handle_unusual(tasks::running_state& state, actor_system& system, cell& act
   }
   if ((actor.flags & (cell::stopped | cell::ends_soon)) != 0 || system.discarding()) {
     if ((actor.flags & cell::constructed) == 0) end_object(actor);
-    system.make_uncounted_dead_letter(actor, mail);  // the message has already left its mailbox
+    make_uncounted_dead_letter(system, actor, mail);  // the message has already left its mailbox
     ++turn_here().uncounted;
     return;
   }
@@ -263,7 +266,7 @@ TROUPE_INLINE std::uintptr_t handle_each(tasks::running_state& state, actor_syst
     }
     if (!urgent && actor.is_bounded() && is_counted(mail)) [[unlikely]] {
       if (bound_of(actor)->too_many()) {
-        system.make_dead_letter(actor, mail);
+        make_dead_letter(system, actor, mail);
         ++turn_here().uncounted;
         continue;
       }
@@ -698,7 +701,7 @@ bool deactivate(sched::runnable& item) {
     TROUPE_INVARIANT(optional_state::of(*active.actor).listed, "waiting_lists.S1");
     optional_state::of(*active.actor).parked_as = &active;
   }
-  const bool waits_for_others = deadlock_search::concerns(active);
+  const bool is_searched = waits_for_others(active.suspended);
   actor_system& system = actor_system::of(*active.actor);
   // From here the actor is in no queue, and no worker owns it until mail comes that wakes it.
   active.where = sched::run_state::elsewhere;
@@ -708,7 +711,7 @@ bool deactivate(sched::runnable& item) {
   if (!active.may_run() && box.park(active)) {
     // A search that came before the park did not see this actor. From here on another thread may
     // run the activation, and may free it: do not touch it.
-    if (waits_for_others) system.deadlocks.search_after_park();
+    if (is_searched) search_after_park(system);
     return true;
   }
   // order: relaxed  the actor was not parked: its activation is still ours
@@ -749,7 +752,7 @@ void discard(sched::runnable& item) noexcept {
       if (ours) {
         mail.act(&mail, nullptr, message_act::discard);
       } else {
-        system.make_dead_letter(actor, mail);
+        make_dead_letter(system, actor, mail);
       }
     }
     // The destructor of a discarded message may have sent to the same actor.

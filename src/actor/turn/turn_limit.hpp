@@ -5,7 +5,7 @@
 #include <cstdint>
 
 #include "actor/system/actor_system.hpp"
-#include "actor/turn/turn.hpp"
+#include "actor/turn/turn_state.hpp"
 #include "troupe/observe/trace.hpp"
 
 namespace troupe::actor {

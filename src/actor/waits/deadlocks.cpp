@@ -16,7 +16,7 @@
 #include "actor/mailbox/activation.hpp"
 #include "actor/spawned/spawned.hpp"
 #include "actor/system/actor_system.hpp"
-#include "actor/turn/turn.hpp"
+#include "actor/turn/features.hpp"
 #include "actor/waits/suspended.hpp"
 #include "actor/waits/two_pass_search.hpp"
 #include "actor/waits/wait_graph.hpp"
@@ -498,15 +498,6 @@ bool deadlock_search::arm(std::int64_t after_ns) noexcept {
   }
 }
 
-bool deadlock_search::concerns(const activation& active) noexcept {
-  const tasks::suspension* const wait =
-      active.suspended == nullptr ? nullptr : active.suspended->awaited;
-  if (wait == nullptr) return active.suspended == nullptr;
-  return !wait->limited &&
-         (wait->for_lock || tasks::awaited_by(*wait) != nullptr ||
-          tasks::group::of(*wait) != nullptr || tasks::side_wait::of(*wait) != nullptr);
-}
-
 std::size_t deadlock_search::search() noexcept {
   std::lock_guard lock(searching_);
   if (suspended_turns(system_) == 0 || system_.discarding()) {
@@ -642,6 +633,13 @@ std::string deadlock_search::take_text(const tasks::suspension& refused) {
   std::string text = std::move(found->second);
   texts_.erase(found);
   return text;
+}
+
+void search_after_park(actor_system& system) noexcept { system.deadlocks->search_after_park(); }
+
+std::string take_refusal(const tasks::suspension& refused) {
+  return actor_system::of(*static_cast<const cell*>(refused.waiter->call->actor))
+      .deadlocks->take_text(refused);
 }
 
 }  // namespace troupe::actor

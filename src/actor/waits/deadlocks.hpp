@@ -32,7 +32,6 @@
 namespace troupe::actor {
 
 class actor_system;
-struct activation;
 struct wait_snapshot;
 
 // A wait that will be refused, and the text that its turn gets.
@@ -59,10 +58,8 @@ class deadlock_search : private tasks::timer {
   void shut_down() noexcept { thread_.shut_down(); }
   // For code that counts only the users' timers.
   const tasks::timer& own_timer() const noexcept { return *this; }
-  // By the owner of an actor that is about to be parked: whether a search must know the actor's
-  // wait.
-  static bool concerns(const activation& active) noexcept;
-  // By the thread that has parked such an actor. Another thread may be running the actor already.
+  // By the thread that has parked an actor whose wait a search must know (waits_for_others).
+  // Another thread may be running the actor already.
   void search_after_park() noexcept;
 
   // Searches now. Returns how many turns and blocked threads were refused; their refusals have been

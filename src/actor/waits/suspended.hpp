@@ -6,26 +6,15 @@
 #include <cstdint>
 #include <functional>
 #include <optional>
-#include <source_location>
 #include <span>
 #include <string>
 #include <vector>
 
+#include "actor/state/awaited.hpp"
 #include "actor/system/actor_system.hpp"
 
 namespace troupe::actor {
 
-// Copied from a suspended call while its actor is held. Texts are made after that.
-struct awaited {
-  std::source_location at;  // a line of the user's code; line 0 when none is known
-  const char* what;
-  const char* of;
-  const void* asked;                  // an actor, which may have been freed since
-  std::source_location held_since{};  // of a lock: where its holder took it
-  std::uint32_t first_seen = 0;       // long_waits.hpp; 0: no look has seen it
-  const void* held_by = nullptr;      // of a lock: its holder, only to be compared
-  unsigned lock = 0;                  // tells locks apart whose holders are in the same line; or 0
-};
 struct suspended_call {
   std::uint64_t id;
   const char* actor;
@@ -33,17 +22,9 @@ struct suspended_call {
   bool guarded;
   std::optional<awaited> waits_for;
 };
-awaited look_at(const tasks::suspension& wait);
-// Who holds the lock for which `wait` waits. False when the wait is over.
-bool is_locked_out(const tasks::suspension& wait, tasks::lock_holder& holder) noexcept;
 // `wait` is the call's wait; null when it is not known.
 suspended_call look_at(const cell& actor, const message& call, const tasks::suspension* wait);
 std::string line_of(const suspended_call& call, const actor_system& system);
-// Whether the line lies in one of the library's own coroutines. No text names such a line: the user
-// can do nothing about it.
-bool is_of_library(const std::source_location& where) noexcept;
-// "bank.cpp:12".
-std::string place_of(const std::source_location& where);
 
 // The actors that could not be examined.
 struct not_held {

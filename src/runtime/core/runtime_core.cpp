@@ -10,9 +10,10 @@
 #include <cstdio>
 #include <exception>
 
+#include "actor/root/actor_root.hpp"
 #include "actor/turn/running_handlers.hpp"
-#include "actor/turn/turn.hpp"
 #include "actor/turn/turn_records.hpp"
+#include "actor/waits/deadlocks.hpp"
 #include "actor/waits/suspended.hpp"
 #include "base/clock.hpp"
 #include "base/invariant.hpp"
@@ -68,7 +69,7 @@ std::uint8_t ready_units_of(sched::choice_source* source) {
 
 runtime_core::runtime_core(runtime_options chosen)
     : options(resolve(std::move(chosen))),
-      system(new actor::actor_system(limits_of(options.turn), *this, options.observe)),
+      system(actor::make_actor_system(limits_of(options.turn), *this, options.observe)),
       aside(options.blocking_threads) {
   try {
     system->is_simulated = options.policy == policy::simulated;
@@ -91,26 +92,26 @@ runtime_core::runtime_core(runtime_options chosen)
     };
     std::unique_ptr<sched::choice_source> source;
     if (system->is_simulated) source = sched::exploring::make_source(options.seed);
-    actor::make_call_hosts(*system, clock.get(), &io, ready_units_of(source.get()),
-                           system->is_simulated ? +chooses : nullptr);
+    actor::give_services(*system, clock.get(), &io, ready_units_of(source.get()),
+                         system->is_simulated ? +chooses : nullptr);
     make_executors(std::move(source));
     runtimes_of_process().add(*this, [] { tasks::observe_dropped_outside(&on_dropped_outside); });
   } catch (...) {
     tasks::main_lanes::give_back(system->main_lane);
     pool.reset();
-    actor::actor_system::destroy(system);
+    actor::destroy_actor_system(*system);
     throw;
   }
   show_debugger(*system);
   // a simulated program's work is done in run(): only searches of other runtimes use its lane
   if (system->is_simulated) return;
   const auto now = [](tasks::runtime_state& of) noexcept {
-    actor::deadlock_search& deadlocks = static_cast<actor::actor_system&>(of).deadlocks;
+    actor::deadlock_search& deadlocks = *static_cast<actor::actor_system&>(of).deadlocks;
     // the search may have missed turns that were running
     if (deadlocks.search() == 0) deadlocks.search_soon();
   };
   const auto soon = [](tasks::runtime_state& of) noexcept {
-    static_cast<actor::actor_system&>(of).deadlocks.search_soon();
+    static_cast<actor::actor_system&>(of).deadlocks->search_soon();
   };
   tasks::main_lanes::set_search(system->main_lane, {now, soon, system});
 }
@@ -325,7 +326,7 @@ void runtime_core::shut_down() {
   system->discard(true);
   system->close();
   clock->shut_down();
-  system->deadlocks.shut_down();
+  system->deadlocks->shut_down();
   aside.shut_down();
   {
     std::lock_guard lock(pinned_mutex_);
@@ -354,10 +355,10 @@ void runtime_core::shut_down() {
   }
   print_never_run(dead_letters() - lost_from);
   for (const auto& [name, index] : pinned_indices_) {
-    if (simulated_ != nullptr) system->destroy_actors(index);
+    if (simulated_ != nullptr) actor::destroy_actors(*system, index);
   }
-  system->destroy_actors(main_index);
-  system->destroy_actors(0);
+  actor::destroy_actors(*system, main_index);
+  actor::destroy_actors(*system, 0);
   system->left.end_all();
   attached.clear();
   clock->expire_all();
@@ -366,7 +367,7 @@ void runtime_core::shut_down() {
   system->observes_dead_letters = false;
   const std::uint8_t lane = system->main_lane;
   hide_from_debugger(*system);
-  actor::actor_system::destroy(system);
+  actor::destroy_actor_system(*system);
   tasks::main_lanes::give_back(lane);
   lines.tell_left_out();
   print_unheard();
@@ -385,7 +386,7 @@ void runtime_core::pinned_thread::live() {
   stopped.notify();
   end_now.wait();
   executor.discard_all();
-  core.system->destroy_actors(index);
+  actor::destroy_actors(*core.system, index);
 }
 
 std::uint16_t runtime_core::pinned_index(const std::string& name) {
@@ -643,7 +644,7 @@ bool runtime_core::is_out_of_work() {
 bool runtime_core::tells_of_deadlock() {
   // order: relaxed  a hint; a program that is being stopped gets no error for waits that it ends
   if (stop_asked_.load(std::memory_order_relaxed)) return false;
-  return system->deadlocks.search() != 0 || !is_out_of_work();
+  return system->deadlocks->search() != 0 || !is_out_of_work();
 }
 
 void runtime_core::wait_main(std::chrono::nanoseconds at_most) {
@@ -824,7 +825,7 @@ std::string runtime_core::running() const {
 std::string runtime_core::dump() {
   const actor::actor_system::gate_guard gate(*system);
   if (!gate.let_in()) return "troupe: dump: the runtime is ending\n";
-  const tasks::timers::counts timers = clock->count(&system->deadlocks.own_timer());
+  const tasks::timers::counts timers = clock->count(&system->deadlocks->own_timer());
   std::size_t holds = 0;
   {
     std::lock_guard lock(holds_mutex_);
@@ -901,7 +902,7 @@ runtime_metrics runtime_core::metrics() {
   now.lazies_dropped = jobs->dropped();
   now.actors = not_negative(alive - internal_actors);
   now.suspended = not_negative(suspended);
-  now.timers_armed = clock->count(&system->deadlocks.own_timer()).armed;
+  now.timers_armed = clock->count(&system->deadlocks->own_timer()).armed;
   if (const sched::poller* there = io.taken()) {
     const auto polled = there->count();
     now.io_waits = polled.waits;

@@ -4,7 +4,7 @@
 
 #include <memory>
 
-#include "actor/system/actor_host.hpp"
+#include "actor/root/actor_root.hpp"
 #include "support/runtime_host.hpp"
 
 namespace troupe {
@@ -22,7 +22,7 @@ class deaf_host final : public test::host_of<actor::actor_host> {
 // again (B4).
 TEST(posted, gives_up_what_it_holds_before_it_is_disposed_of) {
   deaf_host runtime;
-  auto* home = new actor::actor_system(actor::limits{1, 1}, runtime, false);
+  auto* home = actor::make_actor_system(actor::limits{1, 1}, runtime, false);
   const auto held = std::make_shared<int>();
   sched::runnable& item = make_posted(*home, [held] {});
 
@@ -30,7 +30,7 @@ TEST(posted, gives_up_what_it_holds_before_it_is_disposed_of) {
 
   EXPECT_EQ(held.use_count(), 1);
   item.type->dispose(item);
-  actor::actor_system::destroy(home);
+  actor::destroy_actor_system(*home);
 }
 
 }  // namespace

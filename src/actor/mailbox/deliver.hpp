@@ -1,0 +1,16 @@
+// deliver: what a worker does with its own actors beside sending to them (troupe/actor/cell.hpp).
+#pragma once
+
+#include "troupe/actor/cell.hpp"
+
+namespace troupe::actor {
+
+// For a new actor that no other thread can see yet. On a worker of its pool the actor starts
+// active, with its deactivation deferred there: its creator is likely to send it something soon.
+void start_at_home(cell& actor);
+
+// Drops the only ref to an actor that is active on the calling worker, and tells the actor. False
+// when the actor is elsewhere or has other refs: then nothing was done.
+bool drop_at_home(cell& actor) noexcept;
+
+}  // namespace troupe::actor
