@@ -7,6 +7,7 @@
 #include "task/running/running.hpp"
 #include "task/running/runtime_state.hpp"
 #include "troupe/base/error.hpp"
+#include "troupe/task/async_call.hpp"
 #include "troupe/task/call_context.hpp"
 
 namespace troupe::tasks {

@@ -344,7 +344,8 @@ async_call* side_call::resume_once() noexcept {
 }
 
 const char* side_call::resume_side(async_call& of) noexcept {
-  async_call* const before = resume_running(outermost(of));
+  async_call& outer = outermost(of);
+  async_call* const before = resume_running(outer, outer.call.act);
   async_call* next = &of;
   while (next != nullptr) {
     side_call* const self = side_call::of(*next);

@@ -496,7 +496,8 @@ const char* group::resume_branch(async_call& of) noexcept {
 const char* group::resume_in_race(branch& ready, bool is_paused) noexcept {
   // Asks that the branch makes are asks of the call that awaits all these groups.
   async_call* const call = ready.owner.root_;
-  async_call* const before = resume_running(side_call::outermost(*call));
+  async_call& outer = side_call::outermost(*call);
+  async_call* const before = resume_running(outer, outer.call.act);
   async_call* next = &ready;
   {
     waiting_scopes scopes;

@@ -13,9 +13,11 @@
 #include "troupe/base/intrusive_list.hpp"
 #include "troupe/base/platform.hpp"
 #include "troupe/sched/message.hpp"
-#include "troupe/task/async_call.hpp"
 
 namespace troupe::tasks {
+
+class async_call;
+class call_context;
 
 // The state of one thread, which alone writes it. Other threads read the atomic members, as a
 // snapshot.
@@ -59,11 +61,11 @@ TROUPE_INLINE running_state& running_here() noexcept { return running_of_thread;
 inline async_call* exchange_running(async_call* call) noexcept {
   return std::exchange(running_here().running_call, call);
 }
-// The same for a turn that begins with this call: its failures, waits and times belong to the
-// call's method.
-inline async_call* resume_running(async_call& call) noexcept {
+// The same for a turn that begins with this call, which `method` handles: the failures, waits
+// and times of the turn belong to that method.
+inline async_call* resume_running(async_call& call, sched::message::handler method) noexcept {
   // order: relaxed  for running_handlers, a snapshot
-  running_here().method.store(call.call.act, std::memory_order_relaxed);
+  running_here().method.store(method, std::memory_order_relaxed);
   return exchange_running(&call);
 }
 // The call whose coroutines run on the calling thread; null if none does.

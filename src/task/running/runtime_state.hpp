@@ -10,7 +10,7 @@
 #include "memory/slot_space.hpp"
 #include "sched/runtime_host.hpp"
 #include "task/running/counts.hpp"
-#include "troupe/task/async_call.hpp"
+#include "troupe/task/running/call_host.hpp"
 
 namespace troupe::sched {
 struct runnable_vtable;
