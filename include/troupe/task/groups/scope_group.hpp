@@ -100,23 +100,21 @@ struct scope_body final : scope_child {
   template <class T>
   scope_body(scope_group& within, task<T>& given) noexcept
       : scope_child(within, task_access::root(given), body_kind),
-        failure_in([](void* kept, keeps what, const std::exception_ptr& first) {
-          auto& from = *static_cast<result_of<T>*>(kept);
+        failure_in([](coroutine& ended, keeps what, const std::exception_ptr& first) {
+          auto& from = static_cast<promise_of<T>&>(ended).result;
           const bool is_shared = what == keeps::shared || from.failure() == first;
           return is_shared ? from.share_failure() : from.failure();
-        }),
-        result(&task_access::result(given)) {}
+        }) {}
   ~scope_body();
   static std::exception_ptr settle(scope_child& base, keeps what,
                                    const std::exception_ptr& first) noexcept {
     auto& self = static_cast<scope_body&>(base);
-    return self.failure_in(self.result, what, first);
+    return self.failure_in(self.root, what, first);
   }
   static void keep(scope_child&, const std::exception_ptr&) noexcept {}
   static void leave(scope_child&) noexcept {}
   static constexpr kind body_kind{&settle, &keep, &leave};
-  std::exception_ptr (*failure_in)(void* result, keeps what, const std::exception_ptr& first);
-  void* result;
+  std::exception_ptr (*failure_in)(coroutine& task, keeps what, const std::exception_ptr& first);
 };
 
 // A coroutine's wait for one child, or for the next child that ends.
