@@ -172,8 +172,8 @@ extern constinit thread_local const void* job_thread;
 // runtime or called run().
 struct blocked_thread {
   const void* job_thread;  // null if it runs no jobs
-  // the thread as lanes name it (src/task/running/main_lanes.hpp), once other threads have had the time to
-  // call run(); 0 before
+  // the thread as lanes name it (src/task/running/main_lanes.hpp), once other threads have had the
+  // time to call run(); 0 before
   std::uint64_t main_thread;
   std::uint64_t number;  // of this wait; later waits have higher numbers
   const shared_state& waits_for;
