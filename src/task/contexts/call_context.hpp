@@ -1,10 +1,10 @@
-// call_context: a node of a tree of contexts. Each node keeps its parent by a count, and knows the
-// nodes within it.
+// call_context: a node of a tree of contexts. Each node keeps its parent by a count, and has links
+// to the nodes within it.
 //
 // Thread: any. The mutex of the tree's root guards the links, `bound_` for other threads than the
 // one in the actor's turn, and the stop sources. A node with a call sends itself, as an urgent
 // message, to the call's actor, which cancels the call in a turn. It does that under the mutex: a
-// call that ends takes the mutex to leave its node, so its actor still exists.
+// call that ends takes the mutex to leave its node, until which its actor exists.
 #pragma once
 
 #include <atomic>
@@ -41,7 +41,7 @@ class call_context final : public suspension, public timer {
   // order: relaxed  the caller has a reference
   void hold() noexcept {
     [[maybe_unused]] const auto before = refs_.fetch_add(1, std::memory_order_relaxed);
-    TROUPE_INVARIANT(before != 0, "A3");
+    TROUPE_INVARIANT(before != 0, "side_call.A3");
   }
   void drop() noexcept;
 
