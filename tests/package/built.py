@@ -17,23 +17,21 @@ import shutil
 import subprocess
 import sys
 
-PRECOMPILED = "troupe_standard_headers.dir"
+PRECOMPILED = "/cmake_pch.hxx"
 SECONDS_MAX = 60
 
 
 def key_of(words):
-    """The command but for where it writes and where the build lies: from its folder come the unit that has the sources of a
-    folder together, which counts by its name and its text, and the link to the precompiled header, which counts by its aim."""
+    """The command but for where it writes and where the build lies: the build writes the unit that has the sources of a folder
+    together, and the list of the headers that are precompiled. Both count by their names and their texts."""
     words = iter(words)
     parts = []
     for word in words:
         if word in ("-o", "-MF", "-MT"):
             next(words)
-        elif word == "-include":
-            parts += [word, os.path.realpath(next(words))]
-        elif word.endswith(".cxx") and "/Unity/" in word:
+        elif word.endswith(PRECOMPILED) or word.endswith(".cxx") and "/Unity/" in word:
             text = pathlib.Path(word).read_bytes()
-            parts += [os.path.basename(word), hashlib.sha256(text).hexdigest()]
+            parts += [*word.split("/")[-2:], hashlib.sha256(text).hexdigest()]
         elif word not in ("-MD", "-c"):
             parts.append(word)
     return hashlib.sha256("\0".join(parts).encode()).hexdigest()
