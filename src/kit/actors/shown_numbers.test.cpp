@@ -46,12 +46,12 @@ TEST(shown_numbers, of_a_pool_have_the_times_of_waits) {
   const pool<int> numbers({.max = 1}, [] { return 1; });
   const shown_numbers shown_pool("waited_for", numbers);
   runtime rt;
-  for (int i = 0; i < 2; ++i) {
-    rt.spawn([](pool<int> of) -> task<> {
-      const auto held = co_await of.borrow();
-      co_await sleep_for(std::chrono::milliseconds(30));
-    }(numbers));
-  }
+  rt.spawn([](runtime& in, pool<int> of) -> task<> {
+    const auto held = co_await of.borrow();
+    in.spawn([](pool<int> from) -> task<> { const auto later = co_await from.borrow(); }(of));
+    while (of.counts().waiting == 0) co_await sleep_for(std::chrono::milliseconds(1));
+    co_await sleep_for(std::chrono::milliseconds(30));
+  }(rt, numbers));
   rt.run();
   const auto waits = std::get<observe::distribution>(shown("troupe_pool").at(0).values.back());
   EXPECT_EQ(waits.count(), 2u);
