@@ -6,7 +6,10 @@
 
 #include "actor/system/actor_system.hpp"
 #include "io/reactor/reactor.hpp"
+#include "log/writer.hpp"
 #include "sched/stealing/work_stealing.hpp"
+#include "task/timers.hpp"
+#include "task/traces/spans.hpp"
 
 namespace {
 
@@ -37,6 +40,9 @@ constexpr pair pairs[] = {
     PAIR(actor::actor_system, executors, entrance),
     PAIR(actor::actor_system, dead_letters, entrance),
     PAIR(actor::actor_system, entrance, sleepers),
+    PAIR(tasks::timers, has_thread_, mutex_),
+    PAIR(tasks::span_list, parent_based_, records_.granted_),
+    PAIR(log::writer, form_, buffer_mutex_),
 };
 static_assert(alignof(sched::work_stealing) >= line && alignof(io::reactor) >= line &&
               alignof(actor::actor_system) >= line);
