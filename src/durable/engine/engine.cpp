@@ -39,7 +39,7 @@ task<> engine::open() {
     engine_core& core = alive->core_;
     guard at_work(core);
     core.actors.unload(core.actors.size(), core.now_ns() - core.chosen.idle_max.count(),
-                         core.batches.stored());
+                       core.batches.stored());
   };
   const outside_calls none;
   idle_timer_ = core_.on.every(

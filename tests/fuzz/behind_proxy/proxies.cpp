@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <optional>
 
-#include "http/behind_proxy/reports/forwarded.hpp"
 #include "http/behind_proxy/proxy_header.hpp"
+#include "http/behind_proxy/reports/forwarded.hpp"
 
 namespace troupe::test {
 namespace {
