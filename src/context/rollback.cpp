@@ -1,5 +1,5 @@
-// rollback: what the end of a context, a rollback or the end of a snapshot does with the memory
-// that is newer, and what persist() keeps of it. The functions are declared in context.hpp,
+// rollback: the effect of a context's end, a rollback or a snapshot's end on the memory that is
+// newer, and the part of it that persist() keeps. The functions are declared in context.hpp,
 // snapshot.hpp and keep.hpp.
 #include <functional>
 #include <utility>
@@ -204,7 +204,7 @@ void access::drop(context& context) noexcept {
 }
 
 // Positions of objects in a context, in the order in which the context was filled. A search walks
-// through the blocks, so it is for checks and rare calls.
+// through the blocks: it is for checks and rare calls.
 
 namespace {
 

@@ -318,8 +318,8 @@ async_call* side_call::resume_once() noexcept {
   TROUPE_INVARIANT(holds_ || (by != nullptr && !by->keeps_), "A2");
   side_wait* const crowd = by != nullptr && by->keeps_ ? by : nullptr;
   if (crowd != nullptr) crowd->let_leave(*this);
-  // Once it is no longer pending, another thread may free it: so what it holds is dropped from
-  // here.
+  // Once it is no longer pending, another thread may free it: its resources are
+  // dropped through these copies.
   call_context* const in_context = std::exchange(context, nullptr);
   void* const of = actor;
   const bool held = std::exchange(holds_, false);
@@ -426,7 +426,7 @@ bool side_call::end_discarded(suspension& over) noexcept {
 bool left_side_calls::add(side_call& call) noexcept {
   std::lock_guard lock(mutex_);
   auto pending = side_call::state::pending;
-  // order: acquire  the caller frees what its turn has left; relaxed: the lock publishes the rest
+  // order: acquire  the caller frees the rest of its turn; relaxed: the lock publishes the rest
   if (!call.at_.compare_exchange_strong(pending, side_call::state::left, std::memory_order_acquire))
     return false;
   call.set_listed(true);

@@ -88,7 +88,7 @@ void timers::expire_one(timer& entry, held& lock) {
     ends_.fetch_add(1, std::memory_order_relaxed);
     for (unsigned i = 0; i < awaiting_end_; ++i) base::kernel_futex::wake_one(ends_);
   }
-  // The timer is counted until here: what it woke is counted itself by now.
+  // The timer is counted until here: the work that it woke is counted itself by now.
   if (!weak && --armed_ == 0) runtime_.release();
 }
 

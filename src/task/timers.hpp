@@ -136,7 +136,7 @@ class timers {
   bool counts_sources_ = false;
   source_counts by_source_{};
   observe::value_counts late_ns_;
-  // What arm() and cancel() read and change lies together, down to the first members of the wheel.
+  // The words that arm() and cancel() use lie together, down to the first members of the wheel.
   alignas(base::line_bytes) base::small_mutex mutex_;
   base::waiters_first turns_;
   base::parker wakes_;  // of the thread

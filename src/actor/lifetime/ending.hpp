@@ -1,4 +1,4 @@
-// ending: how an actor ends, and what of its goes with it.
+// ending: the end of an actor, and of the parts that end with it.
 #pragma once
 
 #include "actor/mailbox/activation.hpp"
@@ -6,13 +6,13 @@
 
 namespace troupe::actor {
 
-// Destroys the actor's object, and discards what the object allocated.
+// Destroys the actor's object, and discards the object's allocations.
 void destroy_object(cell& actor) noexcept;
 // The actor has ended, or the runtime has: the actor does not keep its parent any longer.
 void leave_parent(cell& actor) noexcept;
 // Notifies the actor that its last ref was dropped. Any thread.
 void notify_unreferenced(cell& to) noexcept;
-// Stops the actor without waiting for its mail. When memory is out the actor cannot be told, and
+// Stops the actor without waiting for its mail. When memory is out the actor gets no message, and
 // continues. Any thread.
 void send_stop_now(cell& actor) noexcept;
 // At the runtime's end: destroys an actor that has not ended.

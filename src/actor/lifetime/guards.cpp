@@ -1,4 +1,4 @@
-// Guarded messages: which of them a turn handles, and what becomes of them at the actor's end
+// Guarded messages: the choice of those that a turn handles, and their fate at the actor's end
 // (system/guard_table.hpp).
 #include <utility>
 

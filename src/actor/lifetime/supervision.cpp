@@ -1,4 +1,4 @@
-// Supervision: what an actor's failure does to it and to its parent, and who learns of its end.
+// Supervision: the effects of an actor's failure on it and on its parent, and its watchers.
 #include <algorithm>
 #include <chrono>
 #include <new>

@@ -17,8 +17,8 @@ void make_uncounted_dead_letter(actor_system& system, const cell& actor, message
     return;
   }
   system.count_dead_letter();
-  // The message may hold the last ref to the actor, and to its runtime when that has ended: so copy
-  // what is needed first.
+  // The message may hold the last ref to the actor, and to its runtime when that has ended: copy
+  // the needed values first.
   const failed_call where{actor.type->name, name_of(mail), id_of(actor), {}};
   mail.act(&mail, nullptr, message_act::discard);
   system.observe_dead_letter(where, observed);

@@ -1,4 +1,5 @@
-// deliver: what a worker does with its own actors beside sending to them (troupe/actor/cell.hpp).
+// deliver: the delivery to the actors of a worker, beside its sends to them
+// (troupe/actor/cell.hpp).
 #pragma once
 
 #include "troupe/actor/cell.hpp"

@@ -16,7 +16,7 @@ actor_system* make_actor_system(limits turn, actor_host& of, bool observed) {
   system->deadlocks = std::make_shared<deadlock_search>(*system);
   system->actors = &functions_of_actors;
   system->turns = observed ? &counted_turn_type : &turn_type;
-  // order: relaxed  no other thread knows it yet
+  // order: relaxed  no other thread can see it yet
   if (turn.messages < turns_are_short_below)
     system->slow_path_flags.fetch_or(tasks::runtime_state::short_turns, std::memory_order_relaxed);
   return system.release();

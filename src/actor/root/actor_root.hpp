@@ -1,5 +1,5 @@
 // actor_root: the beginning and the end of the actors of one runtime. Here the actor_system gets
-// what its rooms do not know of each other: the functions of turns, and the search for deadlocks.
+// the parts that its rooms do not see: the functions of turns, and the search for deadlocks.
 #pragma once
 
 #include <cstdint>

@@ -21,7 +21,7 @@ constexpr std::string_view header_folders[] = {
     "runtime", "sched",    "sqlite",   "streams",  "sync",
     "task",    "tls"};
 
-// Whether the file is the library's. A message must name a line that the user can change: so
+// Whether the file is the library's. A message must name a line that the user can change:
 // line_in_use goes from a coroutine of the library to the one that awaits it, up to one of the
 // user's. The library's own coroutines lie in headers, in a folder named like a layer, and in the
 // folder of sources that holds this file.

@@ -1,4 +1,4 @@
-// awaited: what a suspended call waits for, in words and for the search for deadlocks.
+// awaited: the event that a suspended call awaits, in words and for the search for deadlocks.
 #pragma once
 
 #include <cstdint>

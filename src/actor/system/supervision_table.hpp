@@ -36,7 +36,7 @@ class supervision_table {
   void end_all() noexcept;
 
   // Calls `look` with parents and children that have not ended, at most `most` times, and must be
-  // short. The two stay meanwhile; `look` reads only what does not change.
+  // short. The two stay meanwhile; `look` reads only members that do not change.
   void for_each_child(std::size_t most, const std::function<void(const cell&, const cell&)>& look);
 
   // order: relaxed  see add_child, add_watch

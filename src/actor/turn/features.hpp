@@ -1,4 +1,4 @@
-// features: what a turn asks of the rooms above it. Each function is defined in the room that is
+// features: the calls of a turn to the rooms above it. Each function is defined in the room that is
 // named beside it, which includes this header: calls go up, includes go down.
 #pragma once
 

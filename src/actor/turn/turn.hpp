@@ -45,7 +45,7 @@ void end_reentrant(cell& actor) noexcept;
 // The functions of actors that the task layer calls.
 extern const tasks::actor_functions functions_of_actors;
 
-// Sets the system's hosts of async calls. `services` has what the actors' turns do not know: the
+// Sets the system's hosts of async calls. `services` has the parts above the actors' turns: the
 // clock, the I/O, and the search for deadlocks.
 void make_call_hosts(actor_system& system, const tasks::call_host& services) noexcept;
 

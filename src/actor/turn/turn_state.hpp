@@ -1,4 +1,4 @@
-// turn_state: what the calling thread knows of the turn that it runs.
+// turn_state: the state of the turn that the calling thread runs.
 #pragma once
 
 #include <cstdint>
@@ -21,7 +21,7 @@ struct turn_state {
   bool saw_slow_turns = false;  // the turns before `clock_checked_at_ns` were slow on average
   unsigned uncounted = 0;  // messages of the turn that were not handled, or were counted earlier
   construction* building = nullptr;  // the innermost construction
-  // what the future resolves that an ordinary method may return (call.hpp)
+  // the state that the future resolves which an ordinary method may return (call.hpp)
   tasks::shared_state* answers = nullptr;
   // The turn's clock (turn_limit.cpp).
   unsigned looks = 0, looked_after = 0;
@@ -34,7 +34,7 @@ extern constinit thread_local turn_state turn_of_thread [[gnu::tls_model("initia
 // Not for the body of a coroutine: it may resume on another thread.
 TROUPE_INLINE turn_state& turn_here() noexcept { return turn_of_thread; }
 
-// The actor whose turn the calling thread runs, which must be in one.
+// The actor whose turn the calling thread runs; the thread must be in a turn.
 TROUPE_INLINE activation& active_here() noexcept {
   return static_cast<activation&>(*tasks::running_here().active);
 }

@@ -83,7 +83,7 @@ class record_queue {
     shard_here().dropped.fetch_add(1, std::memory_order_relaxed);
   }
 
-  // All that wait, those of each shard the oldest first; null if there are none.
+  // All waiting records, of each shard the oldest first; null if there are none.
   Record* take_all() noexcept {
     Record* oldest = nullptr;
     [[maybe_unused]] std::size_t taken = 0;

@@ -38,7 +38,7 @@ class turns {
   due_time wall_now() const { return core_.clock.now(); }
 
  private:
-  // What the task of an actor does next: it handles `message`, or loads the object, or ends.
+  // The next step of an actor's task: it handles `message`, or loads the object, or ends.
   struct next_step {
     enum class action : std::uint8_t { ends, loads, handles };
     action does = action::ends;

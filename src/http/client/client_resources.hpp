@@ -1,5 +1,5 @@
-// client_resources: what all requests of a client share: its options, its kept connections and
-// their limits, and the memory that it keeps for its servers. Threads: any.
+// client_resources: the parts that all requests of a client share: its options, its kept
+// connections and their limits, and the memory that it keeps for its servers. Threads: any.
 #pragma once
 
 #include <memory>
@@ -38,7 +38,7 @@ class client_resources : public std::enable_shared_from_this<client_resources> {
   }
 
   const client_options options;
-  base::ledger kept;  // before what holds accounts
+  base::ledger kept;  // before the members that hold accounts
   kept_holders holders;
   const parser_limits limits;
   const proxy_table proxies;

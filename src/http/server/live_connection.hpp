@@ -30,7 +30,7 @@ class live_connection : public transport {
   using phase = connection_clock::phase;
   using ending = connection_ending;
 
-  // `client`: for which the connection keeps what it keeps.
+  // `client`: whose share the connection's memory counts against.
   explicit live_connection(base::ledger::peer& client) noexcept : client_(client) {}
   live_connection(const live_connection&) = delete;
   live_connection& operator=(const live_connection&) = delete;

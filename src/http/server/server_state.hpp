@@ -2,7 +2,7 @@
 // connections, and the sweep that ends connections whose time is over.
 //
 // Threads: any. The mutex guards the lists and the counts. A connection is in a list for as long as
-// it lives or is parked, so a thread that holds the mutex may end it (end_live). That call
+// it lives or is parked: a thread that holds the mutex may end it (end_live). That call
 // only cancels the operation that the connection waits for. No thread holds the mutex for more
 // connections than one piece of a walk has: a server may have 100,000 of them. A walk over the live
 // ones, and after it over the parked ones, misses none that was there when it began: a connection

@@ -17,7 +17,7 @@ std::string wait_text(const actor::suspended_call& call);
 // The file and the line of the wait; empty if they are not known.
 std::string wait_place(const actor::suspended_call& call);
 
-// Appends an object: the handler, the line, what it waits for and since when.
+// Appends an object: the handler, the line, the awaited event and the begin of the wait.
 void write_call(json_text& out, const actor::suspended_call& call,
                 const observed_runtime& observed);
 

@@ -44,7 +44,7 @@ class side_pool {
   // The loop of each thread: calls, one after the other, until the pool is shut down.
   void run_calls();
 
-  // What a call changes lies together, so that few cache lines travel between the threads.
+  // The words that a call changes lie together, so that few cache lines travel between the threads.
   alignas(base::line_bytes) std::mutex mutex_;
   std::atomic<std::size_t> under_way_{0};
   std::deque<unique_function<void()>> calls_;            // that no thread has begun

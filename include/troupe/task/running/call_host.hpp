@@ -1,4 +1,4 @@
-// call_host: what an async call gets from its actor and its runtime. For the library's own use.
+// call_host: the services of its actor and its runtime to an async call. For the library's own use.
 #pragma once
 
 #include "troupe/base/language.hpp"

@@ -1,4 +1,4 @@
-// client_core: all that a client has: what its requests share, and its connections of HTTP/2.
+// client_core: the resources that a client's requests share, and its HTTP/2 connections.
 #pragma once
 
 #include <utility>

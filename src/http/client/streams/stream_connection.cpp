@@ -252,7 +252,7 @@ void stream_connection::count(asked_stream& exchange) {
       core_.kept, [this] { return origin_; }, exchange.unread.capacity() + heads);
 }
 
-// Called with the ledger's mutex, and maybe with that of a connection: the task that keeps more
+// Called with the ledger's mutex, and maybe with a connection's mutex: the task that keeps more
 // frees the bytes behind that (kept_holders::free_ended).
 void stream_connection::note_end() noexcept {
   // order: release  before the client's own flag; pairs with free_ended
