@@ -89,12 +89,12 @@ std::uint64_t export_thread::begin_flush() {
   std::lock_guard lock(mutex_);
   ++flushes_;
   wake();
-  return gone_ + source_.waiting();
+  return source_.waiting() == 0 ? 0 : flushes_;
 }
 
 bool export_thread::await_flush(std::uint64_t goal, deadline until) {
   std::unique_lock lock(mutex_);
-  return changed_.wait_until(lock, until, [&] { return gone_ >= goal; });
+  return changed_.wait_until(lock, until, [&] { return flushed_ >= goal; });
 }
 
 std::int64_t export_thread::metrics_pause_ns() const noexcept {
@@ -167,7 +167,14 @@ void export_thread::send_due_metrics(runtime& by, const http::client& web) noexc
   metrics_due_ns_ = base::now_ns() + metrics_pause_ns();
 }
 
+void export_thread::end_round(std::uint64_t flushes) noexcept {
+  std::lock_guard lock(mutex_);
+  flushed_ = flushes;
+  changed_.notify_all();
+}
+
 void export_thread::drop_all() noexcept {
+  const std::uint64_t seen = flushes();
   source_.take_all();
   std::string body;
   // The bodies are not sent: batches of one record, so that none is large.
@@ -175,9 +182,11 @@ void export_thread::drop_all() noexcept {
     dropped_.fetch_add(count, std::memory_order_relaxed);  // order: relaxed  a statistic
     source_.forget(count);
   }
+  end_round(seen);
 }
 
 void export_thread::send_all(runtime& by, const http::client& web) noexcept {
+  const std::uint64_t seen = flushes();
   source_.take_all();
   std::string body;
   while (const std::size_t count = source_.next(resource_, options_.batch, body)) {
@@ -189,15 +198,11 @@ void export_thread::send_all(runtime& by, const http::client& web) noexcept {
       // order: relaxed  a statistic
       dropped_.fetch_add(count, std::memory_order_relaxed);
     }
-    {
-      std::lock_guard lock(mutex_);
-      source_.forget(count);
-      gone_ += count;
-      changed_.notify_all();
-    }
+    source_.forget(count);
     // Records that a collector does not take may keep this loop busy for minutes.
     send_due_metrics(by, web);
   }
+  end_round(seen);
 }
 
 outcome export_thread::send_once(runtime& by, const http::client& web, http::client_request asked,

@@ -74,6 +74,8 @@ class export_thread {
   bool begin(std::optional<runtime>& by, std::optional<http::client>& web) noexcept;
   void send_until_end(runtime& by, const http::client& web) noexcept;
   void drop_all() noexcept;
+  // The records that were there at the first so many flushes are sent, or given up.
+  void end_round(std::uint64_t flushes) noexcept;
   void send_all(runtime& by, const http::client& web) noexcept;
   void send(runtime& by, const http::client& web, const std::string& body, std::size_t count);
   outcome send_once(runtime& by, const http::client& web, http::client_request asked,
@@ -114,7 +116,8 @@ class export_thread {
   bool sent_last_ = false;  // the metrics, when the exporter ended
   deadline half_end_, end_;
   std::uint64_t flushes_ = 0;
-  std::uint64_t gone_ = 0;  // records that were sent, or given up
+  // The flushes of which all records were sent, or given up: a round of sending began after them.
+  std::uint64_t flushed_ = 0;
   const std::int64_t began_unix_ns_ = tasks::wall_now_ns();
   std::int64_t metrics_due_ns_ = 0;  // the thread's own
   std::thread thread_;

@@ -23,8 +23,9 @@ class record_source {
 
   // Takes all records that wait, for the calls of next() that follow.
   virtual void take_all() noexcept = 0;
-  // Writes the body of a request with at most `most` of the records that were taken, the oldest
-  // first, and frees these. Returns how many; 0: none is left. If memory is out, `body` is empty.
+  // Writes the body of a request with at most `most` of the records that were taken, of each
+  // thread the oldest first, and frees these. Returns how many; 0: none is left. If memory is
+  // out, `body` is empty.
   virtual std::size_t next(std::string_view resource, std::size_t most,
                            std::string& body) noexcept = 0;
   // As many of the records that were taken were sent, or given up: others have space.

@@ -40,8 +40,9 @@ class record_queue {
   static constexpr std::size_t permits_at_once_max = 32;
 
   // The permits that a shard takes at once. Those that all shards may leave unused are an eighth of
-  // `most`.
+  // `most`; a full queue must have reported a batch, or nothing wakes the exporting thread.
   static constexpr std::size_t permits_at_once(std::size_t most, std::size_t batch) noexcept {
+    if (batch > most - most / 8) return 1;
     const std::size_t few = std::min(most / (8 * shard_count), batch / 16);
     return std::clamp<std::size_t>(few, 1, permits_at_once_max);
   }

@@ -99,6 +99,19 @@ TEST(record_queue, wakes_its_thread_at_each_batch) {
   }
 }
 
+TEST(record_queue, a_full_queue_has_woken_its_thread) {
+  for (const std::size_t batch : {512u, 460u, 448u, 64u}) {
+    queue records;
+    records.limit(512, batch);
+    const std::uint32_t before = records.wakes();
+    run_as_worker(1, [&] { put(records, 255); });
+    run_as_worker(2, [&] { put(records, 257); });
+    EXPECT_EQ(records.waiting(), 512u);
+    EXPECT_NE(records.wakes(), before) << batch;
+    take_and_forget(records);
+  }
+}
+
 TEST(record_queue, gives_the_records_of_a_thread_in_their_order) {
   queue records;
   records.limit(100, 1);

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "context/keep.hpp"
 #include "http/behind_proxy/reports/forwarded.hpp"
 #include "http/values/page_of.hpp"
 #include "troupe/http/values/status_error.hpp"
@@ -119,7 +120,8 @@ response handling::no_route() const {
 }
 
 // A context from the pool costs about 250 instructions. Requests that follow each other fast have
-// the same one; it ends when the connection is parked, or one of many.
+// the same one; it ends when the connection is parked, or one of many, or when a handler has
+// persisted an object in it: held objects would keep blocks of it from being used again.
 void handling::begin_memory() {
   if (memory_) return;
   memory_ = make_context({.name = "request"});
@@ -128,10 +130,8 @@ void handling::begin_memory() {
 }
 
 void handling::rest_memory(bool ends) noexcept {
-  if (!ends) {
-    if (memory_) memory_->trim();
-    return;
-  }
+  if (!memory_) return;
+  if (!ends && !contexts::access::has_keeps(*memory_)) return memory_->trim();
   empty_memory_.reset();
   memory_.release();
   request_.memory_ = nullptr;
