@@ -65,6 +65,9 @@ struct access {
   static mark beginning(context& of) noexcept;
   static std::atomic<const void*>& runs_on(context& context) noexcept;
   static bool has_keeps(const context& of) noexcept;
+  // In a context that was rolled back: whether it is as good as a new one. It is not if an object
+  // was persisted in it: the object's memory was cut off from the context's block, or is shared.
+  static bool is_as_new(const context& context) noexcept;
   // True when the object is newer than the newest snapshot.
   static bool is_since(const context& context, const void* object) noexcept;
   // Returns an open snapshot that is newer than `older` and older than `newer`; null when there is

@@ -254,6 +254,10 @@ bool access::has_keeps(const context& of) noexcept {
   return !share_count(const_cast<context&>(of).shares_).alone();
 }
 
+bool access::is_as_new(const context& context) noexcept {
+  return !has_keeps(context) && context.at_ != context.end_;
+}
+
 std::atomic<const void*>& access::runs_on(context& context) noexcept { return context.runs_on_; }
 
 bool is_since_snapshot(const context& of, const void* object) noexcept {

@@ -55,6 +55,8 @@ def prepare(folder):
     """Writes down which objects of the library this build (TROUPE_BINARY_DIR) has; returns the words of the launcher. A file
     of the table is named for a command, and names the compiler's object and then what that was made of."""
     build = os.environ["TROUPE_BINARY_DIR"]
+    if not all((pathlib.Path(build) / name).exists() for name in ("build.ninja", "compile_commands.json")):
+        return []  # a build by other means: everything is compiled
     compiler = os.environ["TROUPE_CXX"].split()[-1]
     table = pathlib.Path(folder) / "built"
     table.mkdir()

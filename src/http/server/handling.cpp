@@ -131,7 +131,7 @@ void handling::begin_memory() {
 
 void handling::rest_memory(bool ends) noexcept {
   if (!memory_) return;
-  if (!ends && !contexts::access::has_keeps(*memory_)) return memory_->trim();
+  if (!ends && contexts::access::is_as_new(*memory_)) return memory_->trim();
   empty_memory_.reset();
   memory_.release();
   request_.memory_ = nullptr;
