@@ -46,10 +46,10 @@ task<> until_both_are_there(const node& one, const node& other) {
 task<std::string> key_away(const node& from) {
   for (int i = 0;; ++i) {
     const std::string key = "key " + std::to_string(i);
-    const auto before = from.counts().made;
+    const auto before = from.counts().created;
     auto asked = from.get<Worker>(key).ask<&Worker::finished>();
     static_cast<void>(co_await std::move(asked));
-    if (from.counts().made == before) co_return key;
+    if (from.counts().created == before) co_return key;
   }
 }
 
