@@ -192,7 +192,7 @@ task<> ask_far(troupe::runtime& rt, const arguments& given) {
   while (here.counts().shards != 512 || there.counts().shards != 512)
     co_await troupe::sleep_for(10ms);
   auto account = here.get<Account>("0");
-  for (int i = 1; there.counts().made == 0; ++i) {
+  for (int i = 1; there.counts().created == 0; ++i) {
     account = here.get<Account>(std::to_string(i));
     auto asks = account.ask<&Account::deposit>(0);
     static_cast<void>(co_await std::move(asks));
