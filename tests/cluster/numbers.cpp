@@ -109,7 +109,7 @@ TEST_P(cluster_numbers, a_summary_shows_nodes_shards_and_messages) {
     expect_members(node, 2);
   }
   EXPECT_EQ(one["actors"].get<int>() + two["actors"].get<int>(), 100);
-  EXPECT_EQ(one["made"].get<int>() + two["made"].get<int>(), 100);
+  EXPECT_EQ(one["created"].get<int>() + two["created"].get<int>(), 100);
   EXPECT_EQ(one["local"], counted[0].local);
   EXPECT_GE(one["sent"], two["actors"]);
   EXPECT_EQ(two["served"], one["sent"]);
