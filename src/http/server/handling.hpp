@@ -75,8 +75,8 @@ class handling : protected request_source {
   std::optional<endpoint> client() final;
 
   void begin_memory();
-  // Call it when no request is under way. Unless it `ends`, the next request uses the context again,
-  // if that is as good as a new one.
+  // Call it when no request is under way. Unless it `ends`, the next request uses the context
+  // again, if that is as good as a new one.
   void rest_memory(bool ends) noexcept;
 
   // Runs a handler that is not a coroutine. If it throws, `thrown` is set, and the answer is empty.
