@@ -1,15 +1,19 @@
 #include "postgres/session/wire.hpp"
 
+#include <linux/tcp.h>
 #include <netdb.h>
+#include <netinet/in.h>
 #include <openssl/ssl.h>
 #include <sys/ioctl.h>
 
 #include <algorithm>
 #include <array>
 #include <charconv>
+#include <climits>
 #include <cstdlib>
 #include <cstring>
 #include <map>
+#include <optional>
 #include <utility>
 #include <vector>
 
@@ -224,6 +228,25 @@ bool has_more_inside(PGconn* pg) noexcept {
   return ssl != nullptr && SSL_pending(ssl) > 0;
 }
 
+constexpr int peek_offset_most = INT_MAX;
+
+void set_peek_offset(int fd, int offset) noexcept {
+  static_cast<void>(::setsockopt(fd, SOL_SOCKET, SO_PEEK_OFF, &offset, sizeof offset));
+}
+
+// The bytes that were ever taken out of a socket of TCP; nothing for another socket. Bytes that
+// arrive meanwhile may be missing: the next call counts them.
+std::optional<std::uint64_t> taken_from_tcp(int fd) noexcept {
+  tcp_info seen{};
+  socklen_t size = sizeof seen;
+  int waits = 0;
+  if (::getsockopt(fd, IPPROTO_TCP, TCP_INFO, &seen, &size) != 0 ||
+      ::ioctl(fd, FIONREAD, &waits) != 0)
+    return std::nullopt;
+  const std::uint64_t came = seen.tcpi_bytes_received;
+  return came - std::min(came, static_cast<std::uint64_t>(waits));
+}
+
 task<std::shared_ptr<wire>> try_place(const request_for_wire& wanted, place at, const char* role,
                                       std::chrono::nanoseconds until) {
   const auto opened = std::make_shared<wire>(start(wanted, at, role));
@@ -232,6 +255,7 @@ task<std::shared_ptr<wire>> try_place(const request_for_wire& wanted, place at, 
   PostgresPollingStatusType wants = PGRES_POLLING_WRITING;
   if (PQstatus(opened->pg) == CONNECTION_BAD) refuse(opened->pg);
   constexpr std::size_t greeting_max = 16 * 1024 * 1024;
+  taken_bytes taken(opened->pg);
   for (std::size_t greeting = 0;;) {
     // libpq may have closed this socket for another one at each step.
     const int fd = PQsocket(opened->pg);
@@ -240,10 +264,11 @@ task<std::shared_ptr<wire>> try_place(const request_for_wire& wanted, place at, 
     } else {
       co_await writable(fd).timeout(until - now());
     }
-    greeting += bytes_in_socket(opened->pg);  // libpq reads no more now
+    taken.begin();
+    wants = PQconnectPoll(opened->pg);
+    if (PQsocket(opened->pg) == fd) greeting += taken.end();
     if (greeting > greeting_max)
       throw no_connection("the server sends without end; look whether it is a PostgreSQL server");
-    wants = PQconnectPoll(opened->pg);
     if (wants == PGRES_POLLING_OK) break;
     if (wants == PGRES_POLLING_FAILED) refuse(opened->pg);
   }
@@ -315,21 +340,35 @@ task<std::shared_ptr<wire>> try_standbys_first(const request_for_wire& wanted,
 
 }  // namespace
 
-std::size_t bytes_in_socket(PGconn* pg) noexcept {
-  int bytes = 0;
-  return ::ioctl(PQsocket(pg), FIONREAD, &bytes) == 0 ? static_cast<std::size_t>(bytes) : 0;
+void taken_bytes::begin() noexcept {
+  const int fd = PQsocket(pg_);
+  if (!total_) total_ = taken_from_tcp(fd);
+  if (!total_) set_peek_offset(fd, peek_offset_most);
+}
+
+std::size_t taken_bytes::end() noexcept {
+  const int fd = PQsocket(pg_);
+  if (total_) {
+    const std::uint64_t before = *total_;
+    total_ = taken_from_tcp(fd).value_or(before);
+    return static_cast<std::size_t>(*total_ - std::min(before, *total_));
+  }
+  // A read out of a Unix socket lowers the offset by its bytes.
+  int left = peek_offset_most;
+  socklen_t size = sizeof left;
+  if (::getsockopt(fd, SOL_SOCKET, SO_PEEK_OFF, &left, &size) != 0 || left < 0) return 0;
+  set_peek_offset(fd, -1);
+  return static_cast<std::size_t>(peek_offset_most - left);
 }
 
 wire::input wire::read(std::size_t most) noexcept {
   constexpr int rounds_max = 16;
-  constexpr std::size_t at_once = 8'192;  // libpq reads at least so much if it is there
   has_more = false;
   for (int round = 0; round < rounds_max; ++round) {
-    const std::size_t before = bytes_in_socket(pg);
-    if (PQconsumeInput(pg) != 1) return input::broken;
-    const std::size_t left = bytes_in_socket(pg);
-    // Meanwhile more may come.
-    unanswered_ += std::max(before - std::min(left, before), std::min(before, at_once));
+    taken_.begin();
+    const bool goes_on = PQconsumeInput(pg) == 1;
+    unanswered_ += taken_.end();
+    if (!goes_on) return input::broken;
     // Before libpq looks at an answer: its rows are to come one by one.
     PQsetSingleRowMode(pg);
     static_cast<void>(PQisBusy(pg));

@@ -8,6 +8,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <stop_token>
 #include <string>
 
@@ -15,9 +16,24 @@
 
 namespace troupe::postgres {
 
+// Counts the bytes that libpq takes out of a socket, which a server may fill meanwhile; libpq does
+// not tell. Threads: one at a time.
+class taken_bytes {
+ public:
+  explicit taken_bytes(PGconn* from) noexcept : pg_(from) {}
+
+  // libpq reads only between the two. `end` returns the bytes that it has taken since.
+  void begin() noexcept;
+  std::size_t end() noexcept;
+
+ private:
+  PGconn* const pg_;
+  std::optional<std::uint64_t> total_;  // ever taken from the socket, if it is one of TCP
+};
+
 // Closed when the session and the tasks that wait for its socket have let go of it.
 struct wire {
-  explicit wire(PGconn* opened) noexcept : pg(opened) {}
+  explicit wire(PGconn* opened) noexcept : pg(opened), taken_(opened) {}
   wire(const wire&) = delete;
   wire& operator=(const wire&) = delete;
   ~wire() { PQfinish(pg); }
@@ -41,11 +57,9 @@ struct wire {
   bool has_more = false;  // the last reading ended with input::more
 
  private:
+  taken_bytes taken_;
   std::size_t unanswered_ = 0;  // bytes that came behind the last result, without the messages
 };
-
-// Bytes that wait in the connection's socket.
-std::size_t bytes_in_socket(PGconn* pg) noexcept;
 
 // Connects to the first of the hosts, and of their addresses, that answers. Names are resolved on a
 // thread that may block, for libpq would block the worker. Throws database::error, cancelled.
