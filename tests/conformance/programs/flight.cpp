@@ -50,16 +50,6 @@ task<> ask_in_order(ref<flown_stage> stage, ref<flown_asker> asker) {
   stage.tell<&flown_stage::slow>();
   co_await asker.ask<&flown_asker::asks>();
 }
-// Each message has a turn of its own.
-task<> tell_in_order(ref<flown_stage> stage) {
-  stage.tell<&flown_stage::first>(1);
-  co_await sleep_for(2ms);
-  stage.tell<&flown_stage::second>(1);
-  co_await sleep_for(2ms);
-  stage.tell<&flown_stage::third>(1);
-  co_await sleep_for(2ms);
-  stage.tell<&flown_stage::crash>();
-}
 struct flown_pair {
   ref<flown_pair> other;
   void meet(ref<flown_pair> whom) { other = std::move(whom); }
@@ -101,6 +91,25 @@ std::size_t at(const std::vector<seen_turn>& all, const std::string& words) {
   std::size_t i = 0;
   while (i < all.size() && all[i].text.find(words) == std::string::npos) ++i;
   return i;
+}
+
+task<> recorded_turn(std::uint64_t began, std::string handler) {
+  for (;;) {
+    co_await sleep_for(2ms);
+    const std::vector<seen_turn> all = turns_since(began);
+    if (at(all, handler) < all.size()) co_return;
+  }
+}
+// Each message has a turn of its own, with a later time: the turn before has been recorded.
+task<> tell_in_order(ref<flown_stage> stage) {
+  const std::uint64_t began = observe::now_ticks();
+  stage.tell<&flown_stage::first>(1);
+  co_await recorded_turn(began, "flown_stage::first");
+  stage.tell<&flown_stage::second>(1);
+  co_await recorded_turn(began, "flown_stage::second");
+  stage.tell<&flown_stage::third>(1);
+  co_await recorded_turn(began, "flown_stage::third");
+  stage.tell<&flown_stage::crash>();
 }
 
 TEST_P(flight_recorders, name_the_actor_the_handler_and_the_line_in_order) {
