@@ -33,7 +33,7 @@ bool turns_of_thread::read(std::uint64_t at, turn_record& to) noexcept {
 }
 
 // A time's high part is right behind it, if it is new. Without it the time is the newest one that
-// fits.
+// fits; a thread that records while it is read may have written one that is a little later.
 std::uint64_t turns_of_thread::ticks_of(const turn_record& time) const noexcept {
   constexpr unsigned bits = flight_recorder::time_bits + flight_recorder::tick_shift;
   constexpr std::uint64_t turn = std::uint64_t{1} << bits;
@@ -42,8 +42,9 @@ std::uint64_t turns_of_thread::ticks_of(const turn_record& time) const noexcept 
        time.number)
       << flight_recorder::tick_shift;
   if (high_) return *high_ << bits | low;
+  constexpr std::uint64_t meanwhile = turn / 256;  // half a minute
   const std::uint64_t fits = (later_ & ~(turn - 1)) | low;
-  return fits <= later_ || fits < turn ? fits : fits - turn;
+  return fits <= later_ + meanwhile || fits < turn ? fits : fits - turn;
 }
 
 // The records below `at` are older than `later_`: finds how many there are up to the time before.
