@@ -8,6 +8,7 @@
 #include <string>
 #include <string_view>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "observe/flight/last_turns.hpp"
@@ -75,9 +76,9 @@ std::string text_of(const observe::last_turn& one) {
   return text;
 }
 
-// The records since that moment, oldest first.
-std::vector<seen_turn> turns_since(std::uint64_t ticks) {
-  const auto all = std::make_unique<observe::last_turns>(observe::now_ticks());
+// The records since that moment, oldest first, by a reader that began at `now`.
+std::vector<seen_turn> turns_since(std::uint64_t ticks, std::uint64_t now = observe::now_ticks()) {
+  const auto all = std::make_unique<observe::last_turns>(now);
   std::vector<seen_turn> found;
   observe::last_turn one;
   while (all->next(one)) {
@@ -93,11 +94,14 @@ std::size_t at(const std::vector<seen_turn>& all, const std::string& words) {
   return i;
 }
 
+// Waits until a turn is recorded with its time: two looks find it at the same one.
 task<> recorded_turn(std::uint64_t began, std::string handler) {
-  for (;;) {
+  for (std::uint64_t ticks = 0;;) {
     co_await sleep_for(2ms);
     const std::vector<seen_turn> all = turns_since(began);
-    if (at(all, handler) < all.size()) co_return;
+    const std::size_t found = at(all, handler);
+    if (found == all.size()) continue;
+    if (std::exchange(ticks, all[found].ticks) == all[found].ticks) co_return;
   }
 }
 // Each message has a turn of its own, with a later time: the turn before has been recorded.
@@ -238,6 +242,19 @@ TEST_P(flight_recorders_DeathTest, are_written_at_a_crash_with_the_newest_turns_
       crash(), [](int status) { return status != 0; },
       "troupe: the last turns, newest first\n.* runs #[0-9]+ &.*flown_stage::crash\n"
       ".*flown_stage::third\n.*flown_stage::second\n.*flown_stage::first\n");
+}
+
+// At a crash the other threads go on.
+TEST_P(flight_recorders, give_records_that_are_newer_than_the_reader_its_own_time) {
+  const std::uint64_t began = observe::now_ticks();
+  {
+    runtime rt(recorded());
+    rt.spawn(ask_in_order(rt.spawn<flown_stage>(), rt.spawn<flown_asker>(rt.spawn<flown_stage>())));
+    rt.run();
+  }
+  const std::vector<seen_turn> all = turns_since(began, began);
+  EXPECT_LT(at(all, "flown_stage::answer"), all.size());
+  for (const seen_turn& one : all) EXPECT_EQ(one.ticks, began) << one.text;
 }
 
 TEST_P(flight_recorders, record_nothing_without_the_option) {
