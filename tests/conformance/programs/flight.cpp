@@ -8,7 +8,6 @@
 #include <string>
 #include <string_view>
 #include <thread>
-#include <utility>
 #include <vector>
 
 #include "observe/flight/last_turns.hpp"
@@ -94,14 +93,16 @@ std::size_t at(const std::vector<seen_turn>& all, const std::string& words) {
   return i;
 }
 
-// Waits until a turn is recorded with its time: two looks find it at the same one.
+std::uint64_t time_of(const std::string& handler, std::uint64_t began) {
+  const std::vector<seen_turn> all = turns_since(began);
+  const std::size_t found = at(all, handler);
+  return found == all.size() ? 0 : all[found].ticks;
+}
+// Waits until a turn is recorded, and a time behind it: before that each look gives it another one.
 task<> recorded_turn(std::uint64_t began, std::string handler) {
-  for (std::uint64_t ticks = 0;;) {
-    co_await sleep_for(2ms);
-    const std::vector<seen_turn> all = turns_since(began);
-    const std::size_t found = at(all, handler);
-    if (found == all.size()) continue;
-    if (std::exchange(ticks, all[found].ticks) == all[found].ticks) co_return;
+  for (std::uint64_t ticks = 0; ticks == 0 || time_of(handler, began) != ticks;) {
+    co_await sleep_for(4ms);
+    ticks = time_of(handler, began);
   }
 }
 // Each message has a turn of its own, with a later time: the turn before has been recorded.
