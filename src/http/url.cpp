@@ -6,7 +6,7 @@
 #include <charconv>
 
 #include "troupe/http/client_error.hpp"
-#include "troupe/http/message.hpp"
+#include "troupe/http/fields.hpp"
 
 namespace troupe::http {
 namespace {

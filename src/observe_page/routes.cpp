@@ -4,7 +4,7 @@
 #include <utility>
 
 #include "base/text/json_text.hpp"
-#include "observe_page/metrics.hpp"
+#include "observe_page/metrics_text.hpp"
 #include "observe_page/page_text.hpp"
 #include "observe_page/trace.hpp"
 #include "troupe/http/writer.hpp"

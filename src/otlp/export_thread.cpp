@@ -9,7 +9,7 @@
 #include "base/invariant.hpp"
 #include "base/thread_name.hpp"
 #include "observe/numbers/registry.hpp"
-#include "otlp/encoding/metrics.hpp"
+#include "otlp/encoding/metrics_body.hpp"
 #include "runtime/environment.hpp"
 #include "runtime/observing/observer.hpp"
 

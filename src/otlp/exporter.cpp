@@ -10,7 +10,7 @@
 #include "log/records.hpp"
 #include "observe/numbers/registry.hpp"
 #include "otlp/encoding/logs.hpp"
-#include "otlp/encoding/spans.hpp"
+#include "otlp/encoding/spans_body.hpp"
 #include "otlp/export_thread.hpp"
 #include "otlp/record_source.hpp"
 #include "otlp/requests.hpp"

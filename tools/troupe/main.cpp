@@ -21,7 +21,7 @@
 #include "exploring/explore.hpp"
 #include "lint/command.hpp"
 #include "new_project/new_project.hpp"
-#include "observe_page/metrics.hpp"
+#include "observe_page/metrics_text.hpp"
 #include "page.hpp"
 #include "processes/list.hpp"
 #include "program.hpp"

@@ -13,7 +13,7 @@
 #include <utility>
 
 #include "troupe/actor/cell.hpp"
-#include "troupe/actor/message.hpp"
+#include "troupe/actor/method_message.hpp"
 #include "troupe/base/error.hpp"
 #include "troupe/base/type_name.hpp"
 #include "troupe/task/async_call.hpp"

@@ -10,7 +10,7 @@
 #include <type_traits>
 #include <utility>
 
-#include "troupe/actor/message.hpp"
+#include "troupe/actor/method_message.hpp"
 #include "troupe/actor/sendable.hpp"
 
 namespace troupe::actor {

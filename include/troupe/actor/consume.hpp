@@ -13,7 +13,7 @@
 
 #include "troupe/actor/call.hpp"
 #include "troupe/actor/cell.hpp"
-#include "troupe/actor/message.hpp"
+#include "troupe/actor/method_message.hpp"
 #include "troupe/base/error.hpp"
 #include "troupe/task/future.hpp"
 

@@ -10,7 +10,7 @@
 #include <type_traits>
 
 #include "troupe/actor/call.hpp"
-#include "troupe/actor/message.hpp"
+#include "troupe/actor/method_message.hpp"
 #include "troupe/actor/sendable.hpp"
 
 // One sentence for each misfit; `verb` is tell or ask.

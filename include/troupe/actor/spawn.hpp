@@ -13,7 +13,7 @@
 #include <utility>
 
 #include "troupe/actor/cell.hpp"
-#include "troupe/actor/message.hpp"
+#include "troupe/actor/method_message.hpp"
 #include "troupe/actor/ref.hpp"
 #include "troupe/actor/supervision.hpp"
 #include "troupe/base/unique_function.hpp"

@@ -12,7 +12,7 @@
 #include <utility>
 
 #include "troupe/base/unique_function.hpp"
-#include "troupe/http/message.hpp"
+#include "troupe/http/fields.hpp"
 #include "troupe/task/task.hpp"
 
 namespace troupe::http {

@@ -12,7 +12,7 @@
 #include <string_view>
 
 #include "troupe/context/context.hpp"
-#include "troupe/http/message.hpp"
+#include "troupe/http/fields.hpp"
 #include "troupe/http/parser.hpp"
 #include "troupe/http/values/kept_share.hpp"
 #include "troupe/http/values/value_text.hpp"

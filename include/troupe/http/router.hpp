@@ -16,7 +16,7 @@
 #include <vector>
 
 #include "troupe/http/around/around.hpp"
-#include "troupe/http/message.hpp"
+#include "troupe/http/fields.hpp"
 #include "troupe/http/request.hpp"
 #include "troupe/http/response.hpp"
 #include "troupe/task/task.hpp"

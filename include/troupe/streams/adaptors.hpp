@@ -18,7 +18,7 @@
 
 #include "troupe/streams/async_generator.hpp"
 #include "troupe/streams/select.hpp"
-#include "troupe/streams/stream.hpp"
+#include "troupe/streams/sequence.hpp"
 
 namespace troupe::streams {
 

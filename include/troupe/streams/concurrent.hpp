@@ -22,7 +22,7 @@
 #include "troupe/base/error.hpp"
 #include "troupe/streams/async_generator.hpp"
 #include "troupe/streams/select.hpp"
-#include "troupe/streams/stream.hpp"
+#include "troupe/streams/sequence.hpp"
 #include "troupe/task/when.hpp"
 
 namespace troupe::streams {

@@ -18,7 +18,7 @@
 #include "troupe/base/error.hpp"
 #include "troupe/io/read_ahead.hpp"
 #include "troupe/streams/async_generator.hpp"
-#include "troupe/streams/stream.hpp"
+#include "troupe/streams/sequence.hpp"
 #include "troupe/task/side_call.hpp"
 #include "troupe/task/task.hpp"
 #include "troupe/task/timer.hpp"

@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "troupe/streams/async_generator.hpp"
-#include "troupe/streams/stream.hpp"
+#include "troupe/streams/sequence.hpp"
 #include "troupe/task/task.hpp"
 
 namespace troupe::streams {

@@ -19,7 +19,7 @@
 #include "troupe/streams/async_generator.hpp"
 #include "troupe/streams/concurrent.hpp"
 #include "troupe/streams/select.hpp"
-#include "troupe/streams/stream.hpp"
+#include "troupe/streams/sequence.hpp"
 #include "troupe/task/timer.hpp"
 
 namespace troupe::streams {

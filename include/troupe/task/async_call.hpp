@@ -301,7 +301,7 @@ struct suspension : sched::message {
   // how many branches beside it run now (group::pause); until then its event does not happen
   std::uint16_t pauses = 0;
   // the number of the last search for deadlocks that reached this suspension, by which a search
-  // recognizes it (src/actor/waits/deadlocks.cpp)
+  // recognizes it (src/actor/waits/deadlock_search.cpp)
   std::uint32_t seen_in = 0;
   // when a look at all waits saw this one first (src/actor/waits/long_waits.hpp); 0: none has
   std::uint32_t first_seen = 0;

@@ -58,7 +58,7 @@ const ask_link* asked_by(const suspension& one) noexcept;
 // over(); false if the wait is already ending.
 bool refuse(suspension& wait) noexcept;
 // Throws the text that the search for deadlocks wrote about this wait
-// (src/actor/waits/deadlocks.cpp).
+// (src/actor/waits/deadlock_search.cpp).
 [[noreturn]] void throw_refused(const suspension& wait);
 
 // A future_wait with a time limit or a stop token, or both.

@@ -9,7 +9,7 @@
 #include <new>
 
 #include "troupe/actor/cell.hpp"
-#include "troupe/actor/message.hpp"
+#include "troupe/actor/method_message.hpp"
 #include "troupe/base/platform.hpp"
 
 namespace troupe::actor {

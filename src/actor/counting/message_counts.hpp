@@ -21,7 +21,7 @@
 #include "observe/counting/tally.hpp"
 #include "observe/sample_stride.hpp"
 #include "troupe/actor/cell.hpp"
-#include "troupe/actor/message.hpp"
+#include "troupe/actor/method_message.hpp"
 #include "troupe/base/platform.hpp"
 
 namespace troupe::actor {

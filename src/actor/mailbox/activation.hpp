@@ -18,7 +18,7 @@
 #include "sched/runnable.hpp"
 #include "task/running/runtime_state.hpp"
 #include "troupe/actor/cell.hpp"
-#include "troupe/actor/message.hpp"
+#include "troupe/actor/method_message.hpp"
 #include "troupe/base/platform.hpp"
 #include "troupe/task/async_call.hpp"
 

@@ -2,7 +2,7 @@
 #pragma once
 
 #include "actor/system/actor_system.hpp"
-#include "troupe/actor/message.hpp"
+#include "troupe/actor/method_message.hpp"
 
 namespace troupe::actor {
 

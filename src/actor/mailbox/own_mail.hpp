@@ -2,7 +2,7 @@
 #pragma once
 
 #include "actor/state/optional_state.hpp"
-#include "troupe/actor/message.hpp"
+#include "troupe/actor/method_message.hpp"
 
 namespace troupe::actor {
 

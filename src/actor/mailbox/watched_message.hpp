@@ -6,7 +6,7 @@
 
 #include "actor/counting/message_counts.hpp"
 #include "troupe/actor/cell.hpp"
-#include "troupe/actor/message.hpp"
+#include "troupe/actor/method_message.hpp"
 #include "troupe/base/platform.hpp"
 #include "troupe/task/call_context.hpp"
 

@@ -6,7 +6,7 @@
 #include "actor/mailbox/activation.hpp"
 #include "actor/spawned/spawned.hpp"
 #include "actor/turn/turn.hpp"
-#include "actor/waits/deadlocks.hpp"
+#include "actor/waits/deadlock_search.hpp"
 #include "task/running/running.hpp"
 
 namespace troupe::actor {

@@ -11,7 +11,7 @@
 #include <unordered_map>
 
 #include "troupe/actor/cell.hpp"
-#include "troupe/actor/message.hpp"
+#include "troupe/actor/method_message.hpp"
 
 namespace troupe::actor {
 

@@ -23,7 +23,7 @@
 #include "actor/system/actor_system.hpp"
 #include "actor/turn/features.hpp"
 #include "troupe/actor/cell.hpp"
-#include "troupe/actor/message.hpp"
+#include "troupe/actor/method_message.hpp"
 #include "troupe/actor/spawn_task.hpp"
 #include "troupe/task/async_call.hpp"
 

@@ -2,7 +2,7 @@
 
 #include <string_view>
 
-#include "troupe/actor/message.hpp"
+#include "troupe/actor/method_message.hpp"
 #include "troupe/task/future.hpp"
 #include "troupe/task/side_call.hpp"
 #include "troupe/task/when.hpp"

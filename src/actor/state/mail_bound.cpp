@@ -7,7 +7,7 @@
 #include "base/invariant.hpp"
 #include "sched/stealing/worker.hpp"
 #include "troupe/actor/call.hpp"
-#include "troupe/actor/message.hpp"
+#include "troupe/actor/method_message.hpp"
 #include "troupe/base/error.hpp"
 
 namespace troupe::actor {

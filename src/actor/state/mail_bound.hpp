@@ -19,7 +19,7 @@
 #include <vector>
 
 #include "troupe/actor/bounded.hpp"
-#include "troupe/actor/message.hpp"
+#include "troupe/actor/method_message.hpp"
 #include "troupe/actor/when_full.hpp"
 
 namespace troupe::actor {

@@ -27,7 +27,7 @@
 #include "sched/stealing/worker.hpp"
 #include "task/running/runtime_state.hpp"
 #include "troupe/actor/cell.hpp"
-#include "troupe/actor/message.hpp"
+#include "troupe/actor/method_message.hpp"
 #include "troupe/actor/spawn.hpp"
 #include "troupe/task/async_call.hpp"
 #include "troupe/task/side_call.hpp"

@@ -252,7 +252,7 @@ class asks_above {
   std::span<const tasks::ask_link* const> all() const noexcept { return {held_.data(), count_}; }
 
  private:
-  // A longer cycle is found by the search (deadlocks.hpp).
+  // A longer cycle is found by the search (deadlock_search.hpp).
   static constexpr unsigned links_max = 9;
   void take(const tasks::ask_link& ask) noexcept {
     ask.lock();

@@ -39,7 +39,7 @@ extern const cell_type spawned_type;
 // the task sleeps now: then the actor and the activation have been freed.
 bool fall_asleep(activation& active) noexcept;
 
-// waits/deadlocks.cpp. By the thread that has parked an actor whose wait a search must know.
+// waits/deadlock_search.cpp. By the thread that has parked an actor whose wait a search must know.
 // Another thread may be running the actor already.
 void search_after_park(actor_system& system) noexcept;
 // The text of the exception that the refused wait throws.

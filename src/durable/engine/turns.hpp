@@ -60,7 +60,7 @@ class turns {
   std::chrono::milliseconds run_again(turn_state& done, object earlier);
   void send_all(turn_state& done);
 
-  // spans.cpp
+  // turn_spans.cpp
   static tasks::context_ref begin_turn_span(const record& message);
   static task<outcome> in_trace(task<outcome> handler, const tasks::context_ref& within);
 

@@ -8,7 +8,7 @@
 #include "http/fields/field_line.hpp"
 #include "http/values/value_parts.hpp"
 #include "troupe/base/error.hpp"
-#include "troupe/http/message.hpp"
+#include "troupe/http/fields.hpp"
 #include "troupe/http/values/error_page.hpp"
 
 namespace troupe::http {

@@ -10,7 +10,7 @@
 #include "http/coding/encoder.hpp"
 #include "http/routing/response_parts.hpp"
 #include "http/values/value_parts.hpp"
-#include "troupe/http/message.hpp"
+#include "troupe/http/fields.hpp"
 #include "troupe/http/values/accept.hpp"
 
 namespace troupe::http {

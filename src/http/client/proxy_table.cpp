@@ -10,7 +10,7 @@
 #include "http/base64.hpp"
 #include "troupe/base/error.hpp"
 #include "troupe/http/client_error.hpp"
-#include "troupe/http/message.hpp"
+#include "troupe/http/fields.hpp"
 #include "troupe/http/request.hpp"
 
 namespace troupe::http {

@@ -13,7 +13,7 @@
 #include <cstdlib>
 #include <new>
 
-#include "troupe/http/message.hpp"
+#include "troupe/http/fields.hpp"
 
 namespace troupe::http {
 

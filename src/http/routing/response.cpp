@@ -7,7 +7,7 @@
 #include "http/routing/response_parts.hpp"
 #include "http/websocket/handshake/websocket_terms.hpp"
 #include "troupe/base/error.hpp"
-#include "troupe/http/message.hpp"
+#include "troupe/http/fields.hpp"
 #include "troupe/http/values/cookie.hpp"
 
 namespace troupe::http {

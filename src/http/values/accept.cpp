@@ -3,7 +3,7 @@
 #include <tuple>
 
 #include "http/values/value_parts.hpp"
-#include "troupe/http/message.hpp"
+#include "troupe/http/fields.hpp"
 
 namespace troupe::http {
 

@@ -12,7 +12,7 @@
 
 #include "base/text/release.hpp"
 #include "base/text/zero_byte.hpp"
-#include "troupe/http/message.hpp"
+#include "troupe/http/fields.hpp"
 #include "troupe/http/values/media_type.hpp"
 #include "troupe/http/values/status_error.hpp"
 #include "troupe/io/error.hpp"

@@ -4,7 +4,7 @@
 
 #include "http/values/token.hpp"
 #include "http/values/value_parts.hpp"
-#include "troupe/http/message.hpp"
+#include "troupe/http/fields.hpp"
 #include "troupe/http/values/status_error.hpp"
 
 namespace troupe::http {

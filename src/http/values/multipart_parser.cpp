@@ -5,7 +5,7 @@
 
 #include "http/values/token.hpp"
 #include "http/values/value_parts.hpp"
-#include "troupe/http/message.hpp"
+#include "troupe/http/fields.hpp"
 #include "troupe/http/values/media_type.hpp"
 #include "troupe/http/values/status_error.hpp"
 

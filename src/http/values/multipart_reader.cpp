@@ -1,7 +1,7 @@
 #include <utility>
 
 #include "troupe/base/error.hpp"
-#include "troupe/http/message.hpp"
+#include "troupe/http/fields.hpp"
 #include "troupe/http/values/media_type.hpp"
 #include "troupe/http/values/multipart.hpp"
 #include "troupe/http/values/status_error.hpp"

@@ -3,7 +3,7 @@
 
 #include <string_view>
 
-#include "troupe/http/message.hpp"
+#include "troupe/http/fields.hpp"
 #include "troupe/http/response.hpp"
 
 namespace troupe::http {

@@ -5,7 +5,7 @@
 #include <string>
 #include <string_view>
 
-#include "troupe/http/message.hpp"
+#include "troupe/http/fields.hpp"
 
 namespace troupe::http {
 

@@ -22,7 +22,7 @@
 #include "http/websocket/handshake/websocket_terms.hpp"
 #include "http/websocket/utf8.hpp"
 #include "troupe/base/error.hpp"
-#include "troupe/http/message.hpp"
+#include "troupe/http/fields.hpp"
 #include "troupe/io/error.hpp"
 #include "troupe/parallel/submitted.hpp"
 #include "troupe/runtime/here.hpp"

@@ -6,8 +6,8 @@
 #include <utility>
 
 #include "base/threads/at_fork.hpp"
-#include "jobs/waits/deadlocks.hpp"
 #include "jobs/waits/job_word.hpp"
+#include "jobs/waits/wait_cycle.hpp"
 #include "task/running/main_lanes.hpp"
 #include "troupe/base/error.hpp"
 

@@ -5,7 +5,7 @@
 #include <utility>
 #include <vector>
 
-#include "nats/client/client.hpp"
+#include "nats/client/client_state.hpp"
 
 namespace troupe::nats {
 namespace {

@@ -4,7 +4,7 @@
 #include "base/invariant.hpp"
 #include "base/text/reason.hpp"
 #include "kit/clock_and_random.hpp"
-#include "nats/client/client.hpp"
+#include "nats/client/client_state.hpp"
 #include "troupe/kit/retry.hpp"
 #include "troupe/kit/stoppable_sleep.hpp"
 #include "troupe/runtime/here.hpp"

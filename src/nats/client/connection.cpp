@@ -1,7 +1,7 @@
 #include "troupe/nats/connection.hpp"
 
 #include "base/text/zero_byte.hpp"
-#include "nats/client/client.hpp"
+#include "nats/client/client_state.hpp"
 #include "nats/protocol/subject.hpp"
 #include "nats/stored.hpp"
 #include "troupe/base/error.hpp"

@@ -4,7 +4,7 @@
 
 #include <chrono>
 
-#include "nats/client/client.hpp"
+#include "nats/client/client_state.hpp"
 #include "troupe/base/error.hpp"
 
 namespace troupe::nats {

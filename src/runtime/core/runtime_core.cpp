@@ -13,7 +13,7 @@
 #include "actor/root/actor_root.hpp"
 #include "actor/turn/running_handlers.hpp"
 #include "actor/turn/turn_records.hpp"
-#include "actor/waits/deadlocks.hpp"
+#include "actor/waits/deadlock_search.hpp"
 #include "actor/waits/suspended.hpp"
 #include "base/clock.hpp"
 #include "base/invariant.hpp"

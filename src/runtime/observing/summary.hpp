@@ -13,7 +13,7 @@
 #include "observe/numbers/tables.hpp"
 #include "runtime/observing/numbers/json_text.hpp"
 #include "task/timers.hpp"
-#include "troupe/actor/message.hpp"
+#include "troupe/actor/method_message.hpp"
 
 namespace troupe::observing {
 

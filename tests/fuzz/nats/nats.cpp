@@ -4,7 +4,7 @@
 #include <cstddef>
 #include <map>
 
-#include "nats/protocol/session.hpp"
+#include "nats/protocol/protocol_state.hpp"
 
 namespace troupe::test {
 namespace {

@@ -8,7 +8,7 @@
 #include <string_view>
 
 #include "troupe/http/behind_proxy/network.hpp"
-#include "troupe/http/message.hpp"
+#include "troupe/http/fields.hpp"
 #include "troupe/http/options.hpp"
 #include "troupe/io/endpoint.hpp"
 

@@ -7,7 +7,7 @@
 #include "http/client/cookies/jar_state.hpp"
 #include "http/values/value_parts.hpp"
 #include "troupe/base/error.hpp"
-#include "troupe/http/message.hpp"
+#include "troupe/http/fields.hpp"
 
 namespace troupe::http {
 

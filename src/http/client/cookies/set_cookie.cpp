@@ -8,7 +8,7 @@
 #include "base/text/digit.hpp"
 #include "http/values/cookie_pairs.hpp"
 #include "http/values/value_parts.hpp"
-#include "troupe/http/message.hpp"
+#include "troupe/http/fields.hpp"
 
 namespace troupe::http {
 

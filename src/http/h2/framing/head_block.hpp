@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "troupe/http/fault.hpp"
-#include "troupe/http/message.hpp"
+#include "troupe/http/fields.hpp"
 
 namespace troupe::http::h2 {
 

@@ -8,7 +8,7 @@
 #include <string_view>
 #include <vector>
 
-#include "troupe/http/message.hpp"
+#include "troupe/http/fields.hpp"
 
 namespace troupe::http::h2 {
 

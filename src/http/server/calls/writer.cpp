@@ -7,7 +7,7 @@
 
 #include "http/fields/field_line.hpp"
 #include "troupe/base/error.hpp"
-#include "troupe/http/message.hpp"
+#include "troupe/http/fields.hpp"
 
 namespace troupe::http {
 

@@ -12,7 +12,7 @@
 
 #include "observe/numbers/sharded.hpp"
 #include "observe/numbers/thread_shard.hpp"
-#include "troupe/http/message.hpp"
+#include "troupe/http/fields.hpp"
 #include "troupe/http/router.hpp"
 
 namespace troupe::http {

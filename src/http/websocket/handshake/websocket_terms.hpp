@@ -4,7 +4,7 @@
 
 #include <string>
 
-#include "troupe/http/message.hpp"
+#include "troupe/http/fields.hpp"
 #include "troupe/http/websocket.hpp"
 
 namespace troupe::http {

@@ -1,6 +1,6 @@
 // nats::session: what it sends for what it is asked and what comes, also over the end of a
 // connection; and the rules for subjects and headers.
-#include "nats/protocol/session.hpp"
+#include "nats/protocol/protocol_state.hpp"
 
 #include <gtest/gtest.h>
 

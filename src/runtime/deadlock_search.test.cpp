@@ -3,7 +3,7 @@
 // blocked and about a wait that ends just before the search refuses it. To control the order, the
 // test replaces the function through which the search learns which threads are blocked. The search
 // calls it between its two looks.
-#include "actor/waits/deadlocks.hpp"
+#include "actor/waits/deadlock_search.hpp"
 
 #include <gtest/gtest.h>
 

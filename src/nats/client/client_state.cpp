@@ -1,4 +1,4 @@
-#include "nats/client/client.hpp"
+#include "nats/client/client_state.hpp"
 
 #include <algorithm>
 

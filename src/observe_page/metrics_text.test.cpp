@@ -1,4 +1,4 @@
-#include "observe_page/metrics.hpp"
+#include "observe_page/metrics_text.hpp"
 
 #include <gtest/gtest.h>
 

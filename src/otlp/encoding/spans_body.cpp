@@ -1,4 +1,4 @@
-#include "otlp/encoding/spans.hpp"
+#include "otlp/encoding/spans_body.hpp"
 
 #include <algorithm>
 #include <cstdint>

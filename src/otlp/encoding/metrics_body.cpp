@@ -1,4 +1,4 @@
-#include "otlp/encoding/metrics.hpp"
+#include "otlp/encoding/metrics_body.hpp"
 
 #include <algorithm>
 #include <cmath>

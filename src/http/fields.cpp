@@ -1,4 +1,4 @@
-#include "troupe/http/message.hpp"
+#include "troupe/http/fields.hpp"
 
 #include <algorithm>
 #include <array>

@@ -1,4 +1,4 @@
-#include "nats/protocol/session.hpp"
+#include "nats/protocol/protocol_state.hpp"
 
 #include <algorithm>
 #include <charconv>

@@ -1,7 +1,7 @@
 // The search for deadlocks. `collector` is one look at everything that is suspended, `tell` chooses
 // the wait that is refused. deadlock_search decides when a search comes (`arm`...), makes its two
 // looks (`search_locked`), and refuses waits (`refuse`).
-#include "actor/waits/deadlocks.hpp"
+#include "actor/waits/deadlock_search.hpp"
 
 #include <algorithm>
 #include <chrono>

@@ -1,4 +1,4 @@
-#include "jobs/waits/deadlocks.hpp"
+#include "jobs/waits/wait_cycle.hpp"
 
 #include <algorithm>
 #include <vector>
