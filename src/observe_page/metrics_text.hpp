@@ -1,4 +1,4 @@
-// metrics: a program's numbers in the text format of Prometheus, or in OpenMetrics.
+// metrics_text: a program's numbers in the text format of Prometheus, or in OpenMetrics.
 #pragma once
 
 #include <cstdint>

@@ -1,4 +1,4 @@
-// message: one call and its arguments, while it waits for its actor.
+// method_message: one call and its arguments, while it waits for its actor.
 //
 // A message is a node from the block pool. It stores the arguments with the method's own parameter
 // types. Rejected: type ids and RTTI, which the handler's address replaces. An argument that can

@@ -1,4 +1,4 @@
-// message: the parts of HTTP/1.1 requests and answers: methods, fields, status codes.
+// fields: the parts of HTTP/1.1 requests and answers: methods, fields, status codes.
 #pragma once
 
 #include "troupe/base/language.hpp"

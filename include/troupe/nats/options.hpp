@@ -41,7 +41,7 @@ class unread_limit {
   explicit unread_limit(std::size_t bytes, std::size_t per_connection = 0);
 
  private:
-  friend class client;
+  friend class client_state;
   std::shared_ptr<unread_book> book_;
 };
 

@@ -1,4 +1,4 @@
-// Streams: types that can be made an async_generator, and the pipe that puts adaptors behind them.
+// sequence: types that can be made an async_generator, and the pipe that puts adaptors behind them.
 //
 // A stream has `next()`, an awaitable of a std::optional that is empty at the end. Adaptors and
 // terminal operations follow a `|`: `source | streams::map(f) | streams::collect()`. A source is a

@@ -1,4 +1,4 @@
-// deadlocks: the search for turns that wait for each other (docs/protocols/deadlocks.md).
+// deadlock_search: the search for turns that wait for each other (docs/protocols/deadlocks.md).
 //
 // A turn that begins to wait for another turn's work records nothing but the wait itself, which
 // names its target; then the turn asks for a search, unless one is due already. The search holds

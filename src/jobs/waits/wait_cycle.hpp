@@ -1,4 +1,4 @@
-// deadlocks: whether a thread that is about to wait for a job or a fork would wait for itself.
+// wait_cycle: whether a thread that is about to wait for a job or a fork would wait for itself.
 //
 // The caller holds the mutex under which threads begin and end to wait, and passes the
 // waiting threads. None of them can leave meanwhile: the job or fork that a thread waits for

@@ -17,7 +17,7 @@ constexpr std::array request_seconds{1e-4,   2.5e-4, 5e-4, 1e-3, 2.5e-3, 5e-3, 1
 
 }  // namespace
 
-struct client::numbers {
+struct client_state::numbers {
   connection::status status;
   std::size_t waiting_messages = 0;
   std::uint64_t published = 0, received = 0, missed = 0, failed_requests = 0;
@@ -32,7 +32,7 @@ struct client::numbers {
 
 using observe::counter_of;
 using observe::gauge_of;
-const observe::number_table<client::numbers> client::numbers::table{
+const observe::number_table<client_state::numbers> client_state::numbers::table{
     "troupe_nats",
     {"runtime", "connection"},
     {gauge_of<&of_status<&connection_status::connected>>("connected",
@@ -57,7 +57,7 @@ const observe::number_table<client::numbers> client::numbers::table{
      observe::histogram_of<&numbers::answered>("request_seconds",
                                                "Time from a request to its answer.")}};
 
-client::client(std::vector<server> servers, const options& given)
+client_state::client_state(std::vector<server> servers, const options& given)
     : chosen(given),
       servers_(std::move(servers)),
       wires_(std::make_shared<wire_options>()),
@@ -69,11 +69,11 @@ client::client(std::vector<server> servers, const options& given)
   wires_->chosen = given;
 }
 
-void client::note_answer(std::chrono::nanoseconds took) noexcept {
+void client_state::note_answer(std::chrono::nanoseconds took) noexcept {
   answered_.add(std::chrono::duration<double>(took).count());
 }
 
-client::numbers client::read_numbers() {
+client_state::numbers client_state::read_numbers() {
   numbers read;
   read.status = now();
   {
@@ -88,10 +88,10 @@ client::numbers client::read_numbers() {
   return read;
 }
 
-void client::show(observing::component_list& among) {
+void client_state::show(observing::component_list& among) {
   const auto read = [self = weak_from_this()](observe::row_sink& sink,
                                               const std::vector<std::string>& labels) {
-    if (const std::shared_ptr<client> connected = self.lock())
+    if (const std::shared_ptr<client_state> connected = self.lock())
       sink.add(numbers::table, labels, connected->read_numbers());
   };
   shown_ = among.add({"nats", "connection", chosen.name.empty() ? "nats" : chosen.name, read});

@@ -19,23 +19,23 @@ std::size_t bytes_of(const headers* head, std::string_view payload) noexcept {
 
 }  // namespace
 
-void client::endings::resolve() {
+void client_state::endings::resolve() {
   if (writer) std::exchange(writer, std::nullopt)->set_value();
   for (auto& [asker, how] : std::exchange(all, {})) asker.set_value(std::move(how));
 }
 
-void client::tell(incident what, std::string_view text) const {
+void client_state::tell(incident what, std::string_view text) const {
   if (chosen.on_incident) chosen.on_incident(what, text);
 }
 
-void client::check_open() const {
+void client_state::check_open() const {
   if (closed_ && !closed_->good) throw error(closed_->kind, closed_->text);
   if (closed_ || ends_.stop_requested())
     throw error(failure::closed, "troupe: nats: the connection was closed");
 }
 
-outcome client::misfit(std::string_view subject, const headers* head,
-                       std::string_view payload) const {
+outcome client_state::misfit(std::string_view subject, const headers* head,
+                             std::string_view payload) const {
   const server_info& about = talk_.about();
   const std::size_t bytes = bytes_of(head, payload);
   if (bytes > about.max_payload)
@@ -50,16 +50,16 @@ outcome client::misfit(std::string_view subject, const headers* head,
   return {};
 }
 
-bool client::must_wait() const noexcept {
+bool client_state::must_wait() const noexcept {
   return connections_ == 0 || !waiting_.empty() || talk_.waiting() >= chosen.waiting_bytes_max;
 }
 
-void client::wake_writer(endings& later) noexcept {
+void client_state::wake_writer(endings& later) noexcept {
   if (writer_ && on_ != nullptr) later.writer = std::exchange(writer_, std::nullopt);
 }
 
-bool client::try_publish(std::string_view subject, std::string_view reply, const headers* head,
-                         std::string_view payload) {
+bool client_state::try_publish(std::string_view subject, std::string_view reply,
+                               const headers* head, std::string_view payload) {
   endings later;
   {
     std::lock_guard held(mutex_);
@@ -75,8 +75,8 @@ bool client::try_publish(std::string_view subject, std::string_view reply, const
   return true;
 }
 
-bool client::try_publish_joined(std::string_view subject, std::string_view lead,
-                                std::initializer_list<std::string_view> pieces) {
+bool client_state::try_publish_joined(std::string_view subject, std::string_view lead,
+                                      std::initializer_list<std::string_view> pieces) {
   std::size_t bytes = 0;
   for (const std::string_view piece : pieces) bytes += piece.size();
   endings later;
@@ -96,12 +96,16 @@ bool client::try_publish_joined(std::string_view subject, std::string_view lead,
   return true;
 }
 
-client::call client::start_publish(message&& what) { return start_call(std::move(what), false); }
-client::call client::start_request(message&& what) { return start_call(std::move(what), true); }
+client_state::call client_state::start_publish(message&& what) {
+  return start_call(std::move(what), false);
+}
+client_state::call client_state::start_request(message&& what) {
+  return start_call(std::move(what), true);
+}
 
 // There may be room again since the caller has seen none, and the writer may wait for bytes: then
 // no other call would let the message in.
-client::call client::start_call(message&& what, bool asks) {
+client_state::call client_state::start_call(message&& what, bool asks) {
   promise<answer> asker;
   call begun{0, asker.get_future()};
   endings later;
@@ -118,7 +122,7 @@ client::call client::start_call(message&& what, bool asks) {
   return begun;
 }
 
-client::call client::start_flush() {
+client_state::call client_state::start_flush() {
   promise<answer> asker;
   call begun{0, asker.get_future()};
   endings later;
@@ -135,7 +139,7 @@ client::call client::start_flush() {
 }
 
 // The waiting calls, as far as there is room.
-void client::let_in(endings& later) {
+void client_state::let_in(endings& later) {
   while (!waiting_.empty() && talk_.waiting() < chosen.waiting_bytes_max) {
     auto next = waiting_.extract(waiting_.begin());
     const message& what = next.mapped().what;
@@ -153,12 +157,12 @@ void client::let_in(endings& later) {
   }
 }
 
-void client::take_sent(std::uint64_t number, outcome how, endings& later) {
+void client_state::take_sent(std::uint64_t number, outcome how, endings& later) {
   auto found = sent_.extract(number);
   if (found) later.add(std::move(found.mapped()), std::move(how));
 }
 
-void client::forget(std::uint64_t call) noexcept {
+void client_state::forget(std::uint64_t call) noexcept {
   // They end with the mutex free, and without a caller.
   std::optional<waiting_call> waited;
   std::optional<promise<answer>> other;
@@ -174,7 +178,7 @@ void client::forget(std::uint64_t call) noexcept {
   TROUPE_INVARIANT(!closed_ || (!waited && !other), "C3");
 }
 
-subscription_ptr client::subscribe(std::string_view subject, const subscribe_options& given) {
+subscription_ptr client_state::subscribe(std::string_view subject, const subscribe_options& given) {
   const auto subscription =
       std::make_shared<subscription_state>(subject, given, unread_, weak_from_this());
   endings later;
@@ -191,13 +195,13 @@ subscription_ptr client::subscribe(std::string_view subject, const subscribe_opt
   return subscription;
 }
 
-void client::end_under(subscription_state& subscription, const outcome& how) {
+void client_state::end_under(subscription_state& subscription, const outcome& how) {
   if (std::exchange(subscription.at_end, true)) return;
   subscription.ended = how;
   subscriptions_.erase(subscription.sid);
 }
 
-void client::end_subscription(const subscription_ptr& subscription, const outcome& how) {
+void client_state::end_subscription(const subscription_ptr& subscription, const outcome& how) {
   endings later;
   {
     std::lock_guard held(mutex_);
@@ -209,12 +213,12 @@ void client::end_subscription(const subscription_ptr& subscription, const outcom
   later.resolve();
 }
 
-bool client::has_ended(const subscription_state& subscription) {
+bool client_state::has_ended(const subscription_state& subscription) {
   std::lock_guard held(mutex_);
   return subscription.at_end;
 }
 
-void client::unsubscribe(const subscription_ptr& subscription) noexcept {
+void client_state::unsubscribe(const subscription_ptr& subscription) noexcept {
   try {
     end_subscription(subscription, {});
   } catch (...) {
@@ -223,7 +227,7 @@ void client::unsubscribe(const subscription_ptr& subscription) noexcept {
   }
 }
 
-void client::stop_delivery(const subscription_ptr& subscription) {
+void client_state::stop_delivery(const subscription_ptr& subscription) {
   endings later;
   {
     std::lock_guard held(mutex_);
@@ -233,7 +237,7 @@ void client::stop_delivery(const subscription_ptr& subscription) {
   later.resolve();
 }
 
-void client::leave(const subscription_ptr& subscription) noexcept {
+void client_state::leave(const subscription_ptr& subscription) noexcept {
   endings later;
   {
     std::lock_guard held(mutex_);
@@ -243,7 +247,7 @@ void client::leave(const subscription_ptr& subscription) noexcept {
   later.resolve();
 }
 
-void client::begin_drain() {
+void client_state::begin_drain() {
   endings later;
   {
     std::lock_guard held(mutex_);
@@ -255,7 +259,7 @@ void client::begin_drain() {
   later.resolve();
 }
 
-void client::end_subscriptions() {
+void client_state::end_subscriptions() {
   std::vector<subscription_ptr> all;
   {
     std::lock_guard held(mutex_);
@@ -264,7 +268,7 @@ void client::end_subscriptions() {
   for (const subscription_ptr& one : all) end_subscription(one, {});
 }
 
-client::call client::start_wait_for_readers() {
+client_state::call client_state::start_wait_for_readers() {
   promise<answer> asker;
   call begun{0, asker.get_future()};
   endings later;
@@ -282,13 +286,13 @@ client::call client::start_wait_for_readers() {
 }
 
 // A server of before 2.2 takes no headers.
-bool client::sends_traces() {
+bool client_state::sends_traces() {
   if (!chosen.send_trace) return false;
   std::lock_guard held(mutex_);
   return connections_ == 0 || talk_.about().headers;
 }
 
-void client::close() noexcept {
+void client_state::close() noexcept {
   wire_ptr on;
   {
     std::lock_guard held(mutex_);
@@ -299,7 +303,7 @@ void client::close() noexcept {
 }
 
 // The writer ends the connection when nothing waits any more.
-void client::finish() noexcept {
+void client_state::finish() noexcept {
   endings later;
   bool at_once = false;
   {
@@ -312,7 +316,7 @@ void client::finish() noexcept {
   if (later.writer) later.resolve();
 }
 
-connection::status client::now() {
+connection::status client_state::now() {
   std::lock_guard held(mutex_);
   connection::status status;
   status.connected = talk_.is_connected();

@@ -1,5 +1,5 @@
-// client: the state that the handles of one connection to NATS share, and the tasks that keep it
-// connected.
+// client_state: the state that the handles of one connection to NATS share, and the tasks that keep
+// it connected.
 //
 // Threads: any; `mutex_` guards the members behind it. Of the tasks, one connects and reads (run),
 // and for each connection one writes and one keeps it alive.
@@ -74,11 +74,11 @@ inline std::size_t memory_of(const message& content) noexcept {
          header;
 }
 
-class client;
+class client_state;
 
 struct subscription_state : std::enable_shared_from_this<subscription_state> {
   subscription_state(std::string_view to, const subscribe_options& chosen,
-                     std::shared_ptr<unread_peer> in, std::weak_ptr<client> by)
+                     std::shared_ptr<unread_peer> in, std::weak_ptr<client_state> by)
       : subject(to),
         messages_max(chosen.messages_max),
         bytes_max(chosen.bytes_max),
@@ -102,18 +102,18 @@ struct subscription_state : std::enable_shared_from_this<subscription_state> {
   bool at_end = false;  // guarded by the client: `ended` is written
   bool gone = false;    // guarded by the client: it has no reader any more
   const bool ends_when_largest;
-  const std::weak_ptr<client> owner;
+  const std::weak_ptr<client_state> owner;
   std::shared_ptr<subscription_state> next_to_end;  // guarded by the book
   unread_account unread;
 };
 using subscription_ptr = std::shared_ptr<subscription_state>;
 
-class client : public std::enable_shared_from_this<client> {
+class client_state : public std::enable_shared_from_this<client_state> {
  public:
-  client(std::vector<server> servers, const options& given);
+  client_state(std::vector<server> servers, const options& given);
 
   // The tasks.
-  static task<> run(std::shared_ptr<client> self);
+  static task<> run(std::shared_ptr<client_state> self);
 
   // Calls. Those that throw do it before anything is sent.
   // False: it must wait (start_publish).
@@ -183,11 +183,11 @@ class client : public std::enable_shared_from_this<client> {
 
   // The tasks' parts.
   task<> serve(wire_ptr on);
-  static task<> write_out(std::shared_ptr<client> self, wire_ptr on);
-  static task<> keep_alive(std::shared_ptr<client> self, wire_ptr on);
+  static task<> write_out(std::shared_ptr<client_state> self, wire_ptr on);
+  static task<> keep_alive(std::shared_ptr<client_state> self, wire_ptr on);
   task<> read_in(wire_ptr on);
-  static task<wire_ptr> connect_some(std::shared_ptr<client> self, bool first);
-  static task<wire_ptr> one_round(std::shared_ptr<client> self);
+  static task<wire_ptr> connect_some(std::shared_ptr<client_state> self, bool first);
+  static task<wire_ptr> one_round(std::shared_ptr<client_state> self);
   bool receive(wire& on, parser::event what);
   void deliver(const subscription_ptr& subscription, happened& event);
   bool begin(const wire_ptr& on);
@@ -209,7 +209,7 @@ class client : public std::enable_shared_from_this<client> {
 
   base::small_mutex mutex_;
   kit::secret_source secrets_;
-  session talk_;
+  protocol_state talk_;
   server_list servers_;
   std::map<std::uint64_t, waiting_call> waiting_;            // for room, or for a server
   std::unordered_map<std::uint64_t, promise<answer>> sent_;  // requests and flushes
@@ -234,11 +234,11 @@ class client : public std::enable_shared_from_this<client> {
 // The state that the copies of a connection share: the client ends with the last.
 class client_handle {
  public:
-  explicit client_handle(std::shared_ptr<client> of) noexcept : is(std::move(of)) {}
+  explicit client_handle(std::shared_ptr<client_state> of) noexcept : is(std::move(of)) {}
   client_handle(const client_handle&) = delete;
   client_handle& operator=(const client_handle&) = delete;
   ~client_handle() { is->finish(); }
-  const std::shared_ptr<client> is;
+  const std::shared_ptr<client_state> is;
 };
 
 }  // namespace troupe::nats

@@ -46,7 +46,7 @@ struct end_of_wire {
 
 }  // namespace
 
-task<> client::run(std::shared_ptr<client> self) {
+task<> client_state::run(std::shared_ptr<client_state> self) {
   outcome why;
   {
     std::lock_guard held(self->mutex_);
@@ -77,7 +77,7 @@ task<> client::run(std::shared_ptr<client> self) {
   self->end(why);
 }
 
-task<wire_ptr> client::connect_some(std::shared_ptr<client> self, bool first) {
+task<wire_ptr> client_state::connect_some(std::shared_ptr<client_state> self, bool first) {
   const options& chosen = self->chosen;
   if (!first && chosen.reconnect_rounds == 0)
     throw error(failure::lost, "troupe: nats: the connection was lost");
@@ -90,7 +90,7 @@ task<wire_ptr> client::connect_some(std::shared_ptr<client> self, bool first) {
   co_return co_await std::move(tries);
 }
 
-task<wire_ptr> client::one_round(std::shared_ptr<client> self) {
+task<wire_ptr> client_state::one_round(std::shared_ptr<client_state> self) {
   std::string reasons;
   failure kind = failure::unreachable;
   std::vector<server> order;
@@ -116,7 +116,7 @@ task<wire_ptr> client::one_round(std::shared_ptr<client> self) {
 }
 
 // False: it is not wanted any more.
-bool client::begin(const wire_ptr& on) {
+bool client_state::begin(const wire_ptr& on) {
   endings later;
   {
     std::lock_guard held(mutex_);
@@ -134,7 +134,7 @@ bool client::begin(const wire_ptr& on) {
   return true;
 }
 
-task<> client::serve(wire_ptr on) {
+task<> client_state::serve(wire_ptr on) {
   const end_of_wire ends(*on);
   future<> writes = spawn(write_out(shared_from_this(), on));
   future<> lives = spawn(keep_alive(shared_from_this(), on));
@@ -146,7 +146,7 @@ task<> client::serve(wire_ptr on) {
   lose(on);
 }
 
-task<> client::read_in(wire_ptr on) {
+task<> client_state::read_in(wire_ptr on) {
   const auto buffer = std::make_unique_for_overwrite<char[]>(read_bytes);
   std::string why = "the server has ended the connection";
   bool stopped = false;
@@ -178,7 +178,7 @@ task<> client::read_in(wire_ptr on) {
   if (on->reason.empty()) on->reason = std::move(why);
 }
 
-task<> client::write_out(std::shared_ptr<client> self, wire_ptr on) {
+task<> client_state::write_out(std::shared_ptr<client_state> self, wire_ptr on) {
   std::string batch, why;
   try {
     for (;;) {
@@ -214,7 +214,7 @@ task<> client::write_out(std::shared_ptr<client> self, wire_ptr on) {
   on->ends.request_stop();
 }
 
-task<> client::keep_alive(std::shared_ptr<client> self, wire_ptr on) {
+task<> client_state::keep_alive(std::shared_ptr<client_state> self, wire_ptr on) {
   try {
     for (bool alive = true; alive;) {
       co_await kit::stoppable_sleep(self->chosen.ping_interval).stop(on->ends.get_token());
@@ -237,7 +237,7 @@ task<> client::keep_alive(std::shared_ptr<client> self, wire_ptr on) {
 }
 
 // Handles one event. Returns false if the connection can no longer be used.
-bool client::receive(wire& on, parser::event what) {
+bool client_state::receive(wire& on, parser::event what) {
   happened event;
   subscription_ptr reader;
   std::vector<subscription_ptr> denied;
@@ -281,7 +281,7 @@ bool client::receive(wire& on, parser::event what) {
   return event.what != happened::kind::broken;
 }
 
-void client::deliver(const subscription_ptr& subscription, happened& event) {
+void client_state::deliver(const subscription_ptr& subscription, happened& event) {
   const std::size_t bytes = bytes_of(event.message);
   // order: relaxed  a bound; the messages themselves pass through the channel
   const std::size_t kept = subscription->bytes.load(std::memory_order_relaxed);
@@ -319,7 +319,7 @@ void client::deliver(const subscription_ptr& subscription, happened& event) {
 
 // The connection has ended: calls that were sent end with this error, and the rest waits for the
 // next connection.
-void client::lose(const wire_ptr& on) {
+void client_state::lose(const wire_ptr& on) {
   endings later;
   {
     std::lock_guard held(mutex_);
@@ -329,7 +329,7 @@ void client::lose(const wire_ptr& on) {
                         "troupe: nats: the connection to " + on->address.authority() +
                             " ended before the answer: " + on->reason,
                         true);
-    const session::losses all = talk_.end();
+    const protocol_state::losses all = talk_.end();
     for (const std::uint64_t number : all.requests) take_sent(number, lost, later);
     for (const std::uint64_t number : all.pings) take_sent(number, lost, later);
     writer_.reset();
@@ -339,7 +339,7 @@ void client::lose(const wire_ptr& on) {
 }
 
 // For good: all waiting calls end with the reason.
-void client::end(const outcome& why) {
+void client_state::end(const outcome& why) {
   endings later;
   std::vector<subscription_ptr> all;
   {

@@ -40,7 +40,7 @@ options checked(const options& chosen) {
 // Counts how a request ends.
 class request_watch {
  public:
-  explicit request_watch(client& by) noexcept : client_(by), began_(troupe::now()) {}
+  explicit request_watch(client_state& by) noexcept : client_(by), began_(troupe::now()) {}
   request_watch(const request_watch&) = delete;
   request_watch& operator=(const request_watch&) = delete;
   ~request_watch() {
@@ -52,7 +52,7 @@ class request_watch {
   }
 
  private:
-  client& client_;
+  client_state& client_;
   const std::chrono::nanoseconds began_;
   bool is_answered_ = false;
 };
@@ -60,7 +60,7 @@ class request_watch {
 // A call that its caller may give up.
 class open_call {
  public:
-  open_call(client& by, std::uint64_t number) noexcept : client_(by), number_(number) {}
+  open_call(client_state& by, std::uint64_t number) noexcept : client_(by), number_(number) {}
   open_call(const open_call&) = delete;
   open_call& operator=(const open_call&) = delete;
   ~open_call() {
@@ -69,13 +69,13 @@ class open_call {
   void end() noexcept { number_ = 0; }
 
  private:
-  client& client_;
+  client_state& client_;
   std::uint64_t number_;
 };
 
 task<> nothing() { co_return; }
 
-task<> await(handle_ptr by, client::call begun) {
+task<> await(handle_ptr by, client_state::call begun) {
   open_call open(*by->is, begun.number);
   const answer got = co_await std::move(begun.end);
   open.end();
@@ -83,12 +83,12 @@ task<> await(handle_ptr by, client::call begun) {
 }
 
 task<> publish_later(handle_ptr by, message what) {
-  client::call begun = by->is->start_publish(std::move(what));
+  client_state::call begun = by->is->start_publish(std::move(what));
   task<> waits = await(by, std::move(begun));
   co_await std::move(waits);
 }
 
-void add_trace(client& by, headers& head) {
+void add_trace(client_state& by, headers& head) {
   const auto trace = this_call::trace();
   if (!trace || head.get("traceparent") || !by.sends_traces()) return;
   head.set("traceparent", trace->traceparent());
@@ -97,11 +97,11 @@ void add_trace(client& by, headers& head) {
 
 task<message> ask(handle_ptr by, message what) {
   constexpr int no_responders = 503;
-  client& connected = *by->is;
+  client_state& connected = *by->is;
   add_trace(connected, what.head);
   const std::string subject = what.subject;
   request_watch watched(connected);
-  client::call begun = connected.start_request(std::move(what));
+  client_state::call begun = connected.start_request(std::move(what));
   open_call open(connected, begun.number);
   answer got = co_await std::move(begun.end).timeout(connected.chosen.request_timeout);
   open.end();
@@ -120,8 +120,8 @@ task<stored> store_message(handle_ptr by, message what) {
 }
 
 task<> flush_now(handle_ptr by) {
-  client& connected = *by->is;
-  client::call begun = connected.start_flush();
+  client_state& connected = *by->is;
+  client_state::call begun = connected.start_flush();
   open_call open(connected, begun.number);
   const answer got = co_await std::move(begun.end);
   open.end();
@@ -139,7 +139,7 @@ task<> flush_or_lose(handle_ptr by) {
 }
 
 task<> drain_all(handle_ptr by) {
-  client& connected = *by->is;
+  client_state& connected = *by->is;
   connected.begin_drain();
   task<> stops = flush_or_lose(by);
   co_await std::move(stops);
@@ -211,19 +211,19 @@ task<> publish_now(const handle_ptr& by, std::string_view subject, std::string_v
 }  // namespace
 
 connection::connection(runtime& on, std::string_view servers, const options& chosen) {
-  auto core = std::make_shared<client>(parse_servers(servers), checked(chosen));
+  auto core = std::make_shared<client_state>(parse_servers(servers), checked(chosen));
   core->show(*observing::components_of(on));
   by_ = std::make_shared<const client_handle>(core);
-  on.spawn(client::run(std::move(core)));
+  on.spawn(client_state::run(std::move(core)));
 }
 
 task<connection> connect(std::string servers, options chosen) {
-  auto core = std::make_shared<client>(parse_servers(servers), checked(chosen));
+  auto core = std::make_shared<client_state>(parse_servers(servers), checked(chosen));
   core->show(*observing::components_here("nats::connect"));
   connection by(std::make_shared<const client_handle>(core));
   // Before the first attempt, which may fail at once.
   task<> flushes = await(by.by_, core->start_flush());
-  static_cast<void>(spawn(client::run(std::move(core))));
+  static_cast<void>(spawn(client_state::run(std::move(core))));
   co_await std::move(flushes);
   co_return by;
 }

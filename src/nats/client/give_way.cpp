@@ -78,7 +78,7 @@ void subscription_state::give_way() {
   missed_now.fetch_add(messages + missed_before, std::memory_order_relaxed);
   taking.unlock();
   unread.go_on();
-  const std::shared_ptr<client> by = owner.lock();
+  const std::shared_ptr<client_state> by = owner.lock();
   if (by == nullptr) return;
   by->note_missed(messages);
   if (!ends_when_largest || by->has_ended(*this)) return;

@@ -57,8 +57,8 @@ std::string only_publishes(std::string_view commands) {
   return kept;
 }
 
-std::uint64_t session::subscribe(std::string_view subject, std::string_view queue,
-                                 std::uint64_t ends_after) {
+std::uint64_t protocol_state::subscribe(std::string_view subject, std::string_view queue,
+                                        std::uint64_t ends_after) {
   const std::uint64_t sid = ++last_sid_;
   const auto added =
       subscriptions_
@@ -68,7 +68,7 @@ std::uint64_t session::subscribe(std::string_view subject, std::string_view queu
   return sid;
 }
 
-void session::write_subscription(std::uint64_t sid, const subscription& wanted) {
+void protocol_state::write_subscription(std::uint64_t sid, const subscription& wanted) {
   out_ += "SUB ";
   out_ += wanted.subject;
   if (!wanted.queue.empty()) out_ += ' ' + wanted.queue;
@@ -83,14 +83,14 @@ void session::write_subscription(std::uint64_t sid, const subscription& wanted) 
   out_ += line_end;
 }
 
-void session::unsubscribe(std::uint64_t sid) {
+void protocol_state::unsubscribe(std::uint64_t sid) {
   const auto found = subscriptions_.find(sid);
   if (found == subscriptions_.end()) return;
   stop_delivery(sid);
   subscriptions_.erase(found);
 }
 
-void session::stop_delivery(std::uint64_t sid) {
+void protocol_state::stop_delivery(std::uint64_t sid) {
   const auto found = subscriptions_.find(sid);
   if (found == subscriptions_.end() || std::exchange(found->second.stopped, true)) return;
   if (!connected_) return;
@@ -99,16 +99,16 @@ void session::stop_delivery(std::uint64_t sid) {
   out_ += line_end;
 }
 
-void session::publish(std::string_view subject, std::string_view reply, const headers* head,
-                      std::string_view payload) {
+void protocol_state::publish(std::string_view subject, std::string_view reply, const headers* head,
+                             std::string_view payload) {
   if (open_bytes_ != 0) {
     if (open_message* const one = find_open(subject)) end_open(*one);
   }
   write_publish(subject, reply, head, payload);
 }
 
-void session::write_publish(std::string_view subject, std::string_view reply, const headers* head,
-                            std::string_view payload) {
+void protocol_state::write_publish(std::string_view subject, std::string_view reply,
+                                   const headers* head, std::string_view payload) {
   const bool has_header = head != nullptr && head->size() > 0;
   const std::size_t header_bytes = has_header ? head->block_bytes() : 0;
   out_ += has_header ? "HPUB " : "PUB ";
@@ -129,23 +129,23 @@ void session::write_publish(std::string_view subject, std::string_view reply, co
   out_ += line_end;
 }
 
-session::open_message* session::find_open(std::string_view subject) noexcept {
+protocol_state::open_message* protocol_state::find_open(std::string_view subject) noexcept {
   for (open_message& message : open_) {
     if (message.subject == subject) return &message;
   }
   return nullptr;
 }
 
-bool session::would_join(std::string_view subject, std::size_t bytes,
-                         std::size_t bytes_max) noexcept {
+bool protocol_state::would_join(std::string_view subject, std::size_t bytes,
+                                std::size_t bytes_max) noexcept {
   const open_message* const message = find_open(subject);
   return message != nullptr && !message->payload.empty() &&
          message->payload.size() + bytes <= bytes_max;
 }
 
-void session::publish_joined(std::string_view subject, std::string_view lead,
-                             std::initializer_list<std::string_view> pieces,
-                             std::size_t bytes_max) {
+void protocol_state::publish_joined(std::string_view subject, std::string_view lead,
+                                    std::initializer_list<std::string_view> pieces,
+                                    std::size_t bytes_max) {
   constexpr std::size_t open_max = 64;  // other nodes, mostly
   std::size_t bytes = 0;
   for (const std::string_view piece : pieces) bytes += piece.size();
@@ -166,19 +166,19 @@ void session::publish_joined(std::string_view subject, std::string_view lead,
   open_bytes_ += message->payload.size() - before;
 }
 
-void session::end_open(open_message& message) {
+void protocol_state::end_open(open_message& message) {
   if (message.payload.empty()) return;
   write_publish(message.subject, {}, nullptr, message.payload);
   open_bytes_ -= message.payload.size();
   message.payload.clear();
 }
-void session::end_all_open() {
+void protocol_state::end_all_open() {
   if (open_bytes_ == 0) return;
   for (open_message& one : open_) end_open(one);
 }
 
-void session::request(std::uint64_t number, std::string_view subject, const headers* head,
-                      std::string_view payload) {
+void protocol_state::request(std::uint64_t number, std::string_view subject, const headers* head,
+                             std::string_view payload) {
   if (!has_inbox_) {
     has_inbox_ = true;
     const auto inbox = subscriptions_.emplace(inbox_sid, subscription{inbox_ + "*", {}, 0}).first;
@@ -196,9 +196,9 @@ void session::request(std::uint64_t number, std::string_view subject, const head
   publish(subject, reply, head, payload);
 }
 
-void session::cancel(std::uint64_t request) noexcept { requests_.erase(request); }
+void protocol_state::cancel(std::uint64_t request) noexcept { requests_.erase(request); }
 
-void session::ping(std::uint64_t number) {
+void protocol_state::ping(std::uint64_t number) {
   if (connected_) {
     end_all_open();
     out_ += "PING\r\n";
@@ -207,11 +207,11 @@ void session::ping(std::uint64_t number) {
     later_pings_.push_back(number);
   }
 }
-std::size_t session::unanswered() const noexcept {
+std::size_t protocol_state::unanswered() const noexcept {
   return static_cast<std::size_t>(std::ranges::count(pings_, 0u));
 }
 
-void session::begin(server_info about) {
+void protocol_state::begin(server_info about) {
   about_ = std::move(about);
   connected_ = true;
   taken_ = 0;
@@ -229,7 +229,7 @@ void session::begin(server_info about) {
   }
 }
 
-session::losses session::end() {
+protocol_state::losses protocol_state::end() {
   losses lost;
   connected_ = false;
   pongs_ = 0;
@@ -246,7 +246,7 @@ session::losses session::end() {
   return lost;
 }
 
-void session::take(std::string& batch) {
+void protocol_state::take(std::string& batch) {
   end_all_open();
   TROUPE_INVARIANT(has_whole_commands(out_), "N1");
   batch.clear();
@@ -255,7 +255,7 @@ void session::take(std::string& batch) {
   pongs_ = 0;
 }
 
-void session::receive(parser::event what, parser& from, happened& event) {
+void protocol_state::receive(parser::event what, parser& from, happened& event) {
   switch (what) {
     case parser::event::need_more:
     case parser::event::ok:
@@ -293,7 +293,8 @@ void session::receive(parser::event what, parser& from, happened& event) {
 }
 
 // Whether a request waits for an answer to this subject.
-bool session::is_answered_by(std::string_view subject, std::uint64_t& number) const noexcept {
+bool protocol_state::is_answered_by(std::string_view subject,
+                                    std::uint64_t& number) const noexcept {
   if (!subject.starts_with(inbox_)) return false;
   subject.remove_prefix(inbox_.size());
   const char* const end = subject.data() + subject.size();
@@ -302,7 +303,7 @@ bool session::is_answered_by(std::string_view subject, std::uint64_t& number) co
   return found != requests_.end() && found->second.token == std::string_view(rest, end);
 }
 
-void session::take_message(parser::arrived& from, happened& event) {
+void protocol_state::take_message(parser::arrived& from, happened& event) {
   event.number = from.sid;
   const auto found = subscriptions_.find(from.sid);
   if (found == subscriptions_.end()) return;
@@ -322,7 +323,7 @@ void session::take_message(parser::arrived& from, happened& event) {
   if (!from.header.empty()) event.message.head = headers::parse(from.header);
 }
 
-void session::take_refusal(const std::string& text, happened& event) {
+void protocol_state::take_refusal(const std::string& text, happened& event) {
   event.what = happened::kind::refused;
   event.text = text;
   if (text.starts_with("Permissions Violation for Subscription")) {

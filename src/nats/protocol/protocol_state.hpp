@@ -1,5 +1,6 @@
-// session: the state that one client and its servers have agreed on: subscriptions, requests,
-// pings, and the bytes that are to be sent. Uses no socket and no time; outlives connections.
+// protocol_state: the state that one client and its servers have agreed on: subscriptions,
+// requests, pings, and the bytes that are to be sent. Uses no socket and no time; outlives
+// connections.
 //
 // Invariants
 //   N1  `out` begins with a command and has whole commands only, since it is taken as a whole.
@@ -46,12 +47,12 @@ struct happened {
   std::vector<std::uint64_t> numbers;
 };
 
-class session {
+class protocol_state {
  public:
   // `inbox`: the part of our reply subjects that no one else has, behind `prefix`. Each subject has
   // a token of `secrets` of its own: a reader of one subject, or of the numbering, can answer
   // no other request. Without `secrets` they have numbers alone. Before the first request.
-  // Lifetime: `secrets` lives as long as the session.
+  // Lifetime: `secrets` lives as long as the protocol_state.
   void name_inbox(std::string_view inbox, std::string_view prefix = "_INBOX",
                   kit::secret_source* secrets = nullptr) {
     inbox_ = std::string(prefix) + "." + std::string(inbox) + ".";

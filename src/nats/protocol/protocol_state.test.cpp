@@ -1,4 +1,4 @@
-// nats::session: what it sends for what it is asked and what comes, also over the end of a
+// nats::protocol_state: what it sends for what it is asked and what comes, also over the end of a
 // connection; and the rules for subjects and headers.
 #include "nats/protocol/protocol_state.hpp"
 
@@ -16,13 +16,13 @@ namespace {
 
 using kind = happened::kind;
 
-std::string sent(session& by) {
+std::string sent(protocol_state& by) {
   std::string made;
   by.take(made);
   return made;
 }
 // What the last of these bytes means.
-happened feed(session& to, std::string_view bytes) {
+happened feed(protocol_state& to, std::string_view bytes) {
   parser reads({});
   happened last;
   while (!bytes.empty()) {
@@ -34,8 +34,8 @@ happened feed(session& to, std::string_view bytes) {
   return last;
 }
 
-TEST(nats_session, subscribes_publishes_and_takes_messages) {
-  session one;
+TEST(nats_protocol_state, subscribes_publishes_and_takes_messages) {
+  protocol_state one;
   one.name_inbox("abc");
   one.begin({});
   EXPECT_EQ(one.subscribe("a.*", "", 0), 2u);
@@ -60,9 +60,9 @@ TEST(nats_session, subscribes_publishes_and_takes_messages) {
   EXPECT_EQ(feed(one, "MSG a.b 77 0\r\n\r\n").what, kind::nothing);
 }
 
-TEST(nats_session, joins_what_is_published_to_a_subject_before_it_is_taken) {
+TEST(nats_protocol_state, joins_what_is_published_to_a_subject_before_it_is_taken) {
   constexpr std::size_t bytes_max = 20;
-  session one;
+  protocol_state one;
   one.name_inbox("abc");
   one.begin({});
   EXPECT_FALSE(one.would_join("a", 5, bytes_max));
@@ -82,9 +82,9 @@ TEST(nats_session, joins_what_is_published_to_a_subject_before_it_is_taken) {
   EXPECT_FALSE(one.would_join("a", 1, bytes_max));
 }
 
-TEST(nats_session, what_is_joined_keeps_its_place_among_messages_to_its_subject) {
+TEST(nats_protocol_state, what_is_joined_keeps_its_place_among_messages_to_its_subject) {
   constexpr std::size_t bytes_max = 100;
-  session one;
+  protocol_state one;
   one.name_inbox("abc");
   one.begin({});
   one.publish_joined("a", "B", {"1"}, bytes_max);
@@ -104,8 +104,8 @@ TEST(nats_session, what_is_joined_keeps_its_place_among_messages_to_its_subject)
   EXPECT_EQ(sent(one), "SUB _INBOX.abc.* 1\r\nPUB a 2\r\nB6\r\nPUB a 2\r\nB7\r\n");
 }
 
-TEST(nats_session, ends_a_subscription_after_its_messages_over_connections) {
-  session one;
+TEST(nats_protocol_state, ends_a_subscription_after_its_messages_over_connections) {
+  protocol_state one;
   one.name_inbox("abc");
   one.begin({});
   one.subscribe("a", "", 3);
@@ -123,9 +123,9 @@ TEST(nats_session, ends_a_subscription_after_its_messages_over_connections) {
 }
 
 // Whoever sees a request knows its reply subject, and those of no other one.
-TEST(nats_session, reply_subjects_cannot_be_guessed) {
+TEST(nats_protocol_state, reply_subjects_cannot_be_guessed) {
   kit::secret_source secrets;
-  session one;
+  protocol_state one;
   one.name_inbox("abc", "_INBOX_shop", &secrets);
   one.begin({});
   one.request(1, "svc", nullptr, "1");
@@ -150,8 +150,8 @@ TEST(nats_session, reply_subjects_cannot_be_guessed) {
   EXPECT_EQ(feed(one, answer("2-" + tokens[1])).what, kind::nothing);
 }
 
-TEST(nats_session, answers_come_once_to_the_request_they_belong_to) {
-  session one;
+TEST(nats_protocol_state, answers_come_once_to_the_request_they_belong_to) {
+  protocol_state one;
   one.name_inbox("abc");
   one.begin({});
   constexpr std::uint64_t first = 1, second = 2, third = 3;
@@ -173,8 +173,8 @@ TEST(nats_session, answers_come_once_to_the_request_they_belong_to) {
   EXPECT_EQ(feed(one, "MSG _INBOX.abc.3 1 0\r\n\r\n").what, kind::nothing);
 }
 
-TEST(nats_session, tells_which_requests_were_lost_and_sends_the_others_later) {
-  session one;
+TEST(nats_protocol_state, tells_which_requests_were_lost_and_sends_the_others_later) {
+  protocol_state one;
   one.name_inbox("abc");
   one.begin({});
   constexpr std::uint64_t first = 1, second = 2, third = 3;
@@ -186,7 +186,7 @@ TEST(nats_session, tells_which_requests_were_lost_and_sends_the_others_later) {
   constexpr std::uint64_t asked = 10, asked_later = 11;
   one.ping(asked);
   feed(one, "PING\r\n");
-  const session::losses lost = one.end();
+  const protocol_state::losses lost = one.end();
   EXPECT_EQ(lost.requests, std::vector{first});
   EXPECT_EQ(lost.pings, std::vector{asked});
   one.request(third, "svc", nullptr, "3");
@@ -197,14 +197,14 @@ TEST(nats_session, tells_which_requests_were_lost_and_sends_the_others_later) {
             "PUB news 30\r\nPUB is no command here\r\nPING\r\n\r\n"
             "PUB svc _INBOX.abc.3 1\r\n3\r\nPING\r\n");
   EXPECT_EQ(feed(one, "PONG\r\n").number, asked_later);
-  const session::losses more = one.end();
+  const protocol_state::losses more = one.end();
   EXPECT_EQ(more.requests.size(), 2u);
   EXPECT_TRUE(std::ranges::find(more.requests, second) != more.requests.end());
   EXPECT_TRUE(std::ranges::find(more.requests, third) != more.requests.end());
 }
 
-TEST(nats_session, pongs_belong_to_pings_in_their_order) {
-  session one;
+TEST(nats_protocol_state, pongs_belong_to_pings_in_their_order) {
+  protocol_state one;
   one.name_inbox("abc");
   one.ping(0);  // without a connection there is nothing to keep alive
   one.begin({});
@@ -227,8 +227,8 @@ TEST(nats_session, pongs_belong_to_pings_in_their_order) {
   EXPECT_EQ(feed(one, "PING\r\n").what, kind::broken);
 }
 
-TEST(nats_session, a_subscription_that_stops_takes_what_still_comes) {
-  session one;
+TEST(nats_protocol_state, a_subscription_that_stops_takes_what_still_comes) {
+  protocol_state one;
   one.name_inbox("abc");
   one.begin({});
   const auto sid = one.subscribe("a", "", 0);
@@ -244,8 +244,8 @@ TEST(nats_session, a_subscription_that_stops_takes_what_still_comes) {
   EXPECT_EQ(feed(one, "MSG a 2 0\r\n\r\n").what, kind::nothing);
 }
 
-TEST(nats_session, refusals_name_what_they_refuse) {
-  session one;
+TEST(nats_protocol_state, refusals_name_what_they_refuse) {
+  protocol_state one;
   one.name_inbox("abc");
   one.begin({});
   const auto sid = one.subscribe("a.b", "", 0);
@@ -268,8 +268,8 @@ TEST(nats_session, refusals_name_what_they_refuse) {
   EXPECT_EQ(other.text, "Stale Connection");
 }
 
-TEST(nats_session, takes_what_the_server_tells_of_itself) {
-  session one;
+TEST(nats_protocol_state, takes_what_the_server_tells_of_itself) {
+  protocol_state one;
   one.name_inbox("abc");
   one.begin({});
   EXPECT_EQ(feed(one, "INFO {\"max_payload\":17,\"connect_urls\":[\"h:1\"],\"x\":{}}\r\n").what,

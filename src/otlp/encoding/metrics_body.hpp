@@ -1,4 +1,4 @@
-// metrics: the numbers of a program as OTLP's JSON.
+// metrics_body: the numbers of a program as OTLP's JSON.
 #pragma once
 
 #include <cstdint>

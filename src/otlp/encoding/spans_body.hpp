@@ -1,4 +1,4 @@
-// spans: the spans of a program as OTLP's JSON.
+// spans_body: the spans of a program as OTLP's JSON.
 #pragma once
 
 #include <string>

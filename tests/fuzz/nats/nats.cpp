@@ -11,7 +11,7 @@ namespace {
 
 using nats::happened;
 using nats::parser;
-using nats::session;
+using nats::protocol_state;
 
 std::string text_of(const happened& one) {
   std::string made = std::to_string(static_cast<int>(one.what)) + " " + std::to_string(one.number) +
@@ -29,7 +29,7 @@ std::string report_of(std::string_view bytes, std::size_t piece) {
   limits.header_bytes = 100;
   limits.message_bytes = 300;
   parser reads(limits);
-  session talk;
+  protocol_state talk;
   talk.name_inbox("fuzz");
   talk.begin({});
   talk.subscribe("a", "", 2);
@@ -56,7 +56,7 @@ std::string report_of(std::string_view bytes, std::size_t piece) {
   }
   talk.take(sent);
   said += "sent " + sent;
-  const session::losses lost = talk.end();
+  const protocol_state::losses lost = talk.end();
   for (const std::uint64_t number : lost.requests) {
     if (++answers[number] > 1) return "a request was answered, and lost";
   }

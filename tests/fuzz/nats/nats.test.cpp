@@ -1,5 +1,5 @@
-// What a NATS server may say, also a hostile one: the parser and the session take it in pieces as
-// at once.
+// What a NATS server may say, also a hostile one: the parser and the protocol_state take it in
+// pieces as at once.
 #include <gtest/gtest.h>
 
 #include <cstdlib>
