@@ -23,6 +23,16 @@ LARGE_FOLDERS = {
     "examples",
 }
 
+NAMESAKES_MAX = 2
+
+# Basenames of more units, each with its meaning, which is the same in all of them
+# (docs/decisions/file_names.md).
+REPEATED_NAMES = {
+    "connection": "the connection of the layer's protocol",
+    "error": "the type of the layer's errors",
+    "options": "the options of the layer's main type",
+}
+
 # What opens a body and is no function: a scope of names, a type, a statement, a list of values.
 NO_FUNCTION = re.compile(
     r"(?:inline )?(?:namespace|class|struct|union|enum|extern|if|for|while|switch|do|else|try|catch|"
@@ -86,6 +96,31 @@ def check_folders(tree):
     return [f"{folder}: {count} files; at most {FOLDER_FILES_MAX} lie in one folder: make rooms"
             for folder, count in sorted(counts.items())
             if count > FOLDER_FILES_MAX and str(folder) not in LARGE_FOLDERS]
+
+
+def units_by_name(tree):
+    """The units of each basename. A header and its sources, anywhere in a layer, are one unit."""
+    units = {}
+    for path in tree.files("include", "src", suffixes=CPP):
+        inside = path.parts[2:] if path.parts[0] == "include" else path.parts[1:]
+        if len(inside) < 2 or re.search(r"\.(test|model|bench)\.", path.name):
+            continue
+        folders = units.setdefault(path.stem, {}).setdefault(inside[0], set())
+        if path.suffix in (".hpp", ".h"):
+            folders.add("/".join(inside[:-1]))
+    return {name: sorted(unit for layer, folders in layers.items() for unit in folders or {layer})
+            for name, layers in units.items()}
+
+
+def check_basenames(tree):
+    units = units_by_name(tree)
+    problems = [f"{name}: the name of {len(folders)} units ({', '.join(folders)}); at most "
+                f"{NAMESAKES_MAX}: name a file for its main type"
+                for name, folders in sorted(units.items())
+                if len(folders) > NAMESAKES_MAX and name not in REPEATED_NAMES]
+    return problems + [f"layout.py: {name} is the name of {len(units[name])} units: delete the line"
+                       for name in sorted(REPEATED_NAMES)
+                       if name in units and len(units[name]) <= NAMESAKES_MAX]
 
 
 def check_format(tree):

@@ -71,6 +71,7 @@ CHECKS = {
     "columns": layout.check_columns,
     "functions": layout.check_functions,
     "folders": layout.check_folders,
+    "basenames": layout.check_basenames,
     "retired_words": layout.check_retired_words,
     "format": layout.check_format,
     "words": text.check_words,

@@ -83,6 +83,27 @@ class Checks(unittest.TestCase):
             self.write(f"examples/{number}.cpp", "int main() {}\n")
         self.passes(layout.check_folders)
 
+    def test_a_basename_is_that_of_at_most_two_units(self):
+        self.write("include/troupe/io/session.hpp", "")
+        self.write("src/io/open/session.cpp", "")  # with the header it is one unit
+        self.write("src/tls/session.cpp", "")
+        self.write("src/dns/session.test.cpp", "")
+        self.passes(layout.check_basenames)
+        self.write("src/http/h1/session.hpp", "")
+        self.complains(layout.check_basenames, "session: the name of 3 units (http/h1, io, tls)")
+
+    def test_two_headers_of_a_layer_with_one_basename_are_two_units(self):
+        for folder in ("include/troupe/http", "src/http/h1", "src/http/h2"):
+            self.write(f"{folder}/session.hpp", "")
+        self.complains(layout.check_basenames, "session: the name of 3 units")
+
+    def test_a_listed_basename_may_repeat_and_leaves_the_list_when_it_does_not(self):
+        for layer in ("io", "tls", "dns"):
+            self.write(f"src/{layer}/error.hpp", "")
+        self.passes(layout.check_basenames)
+        (self.root / "src/dns/error.hpp").unlink()
+        self.complains(layout.check_basenames, "layout.py: error is the name of 2 units")
+
     def test_retired_words_are_refused_in_identifiers_alone(self):
         self.write("src/io/poll.cpp", "// a nudge\nint stirrup, kind, shelfless;  // stir\n")
         self.passes(layout.check_retired_words)
