@@ -54,7 +54,7 @@ struct cell_type {
 //
 // Transitions
 //   add          n -> n+1
-//   drop         n -> n-1, but 1 -> retiring 0; the caller then tells the actor so, once
+//   drop         n -> n-1, but 1 -> retiring 0; the caller then notifies the actor, once
 //   revive       retiring n -> n, for n > 0
 //   make_orphan  sets the orphan bit, since the runtime has ended
 //
@@ -152,8 +152,9 @@ class basic_ref_state {
 };
 using ref_state = basic_ref_state<std::atomic<std::uint32_t>>;
 
-// The part of an actor that it has even while it is inactive. Thread: any for the mailbox word and
-// the refs; the one that runs the actor's turn for the flags; the other members do not change.
+// The part of an actor that it has even while it is inactive. Thread: any thread uses the mailbox
+// word and the refs; the thread that runs the actor's turn uses the flags; the other members are
+// constant.
 struct cell {
   enum flag : std::uint8_t {
     constructed = 1,  // the object is constructed
@@ -172,8 +173,8 @@ struct cell {
   std::atomic<std::uintptr_t> word{0};  // the mailbox (src/actor/mailbox/mailbox.hpp)
   const cell_type* type;                // null in a free slot
   ref_state refs;
-  // 0: the pool; otherwise an index into the system's executors; the top bit says whether the
-  // mailbox is bounded
+  // 0: the pool; otherwise an index into the system's executors; the top bit is set if the mailbox
+  // is bounded
   const std::uint16_t executor;
   std::uint8_t offset;     // of the object from the cell, in units of 8 bytes
   std::uint8_t flags = 0;  // changed only in the actor's turns
@@ -253,7 +254,7 @@ constexpr cell_type::cell_type(std::size_t object_bytes, std::size_t object_alig
 // Puts a message into the actor's mailbox, and wakes the actor if it is inactive. Never waits for a
 // handler. Takes ownership of the message, even if it throws std::bad_alloc. Thread: any.
 void deliver(cell& to, message& mail);
-// The same for a `tell`, which takes along the trace in which it is sent.
+// The same for a `tell`: the message carries the sender's trace.
 void deliver_told(cell& to, message& mail);
 // The same for a message that holds the sender's ref to the actor.
 void deliver_with_its_ref(cell& to, message& mail);
@@ -265,12 +266,12 @@ void deliver_urgent(cell& to, message& mail);
 // Reserves space in a bounded mailbox for one message, which the caller then delivers. Returns
 // false if there is none.
 bool take_permit(cell& to) noexcept;
-// Gives back reserved space for which no message came.
+// Returns reserved space that no message has used.
 void give_permit_back(cell& to) noexcept;
 // deliver_told() of a message for which space was reserved.
 void deliver_with_permit(cell& to, message& mail);
-// Refuses a message for which there was no space: throws mailbox_full, or turns the message into a
-// dead letter, as the mailbox's when_full says.
+// Refuses a message for which there was no space: by the mailbox's when_full, throws mailbox_full
+// or turns the message into a dead letter.
 void refuse_full(cell& to, message& mail);
 // The mailbox_full error for this actor.
 std::exception_ptr full_error(const cell& actor);

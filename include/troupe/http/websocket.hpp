@@ -36,13 +36,14 @@ namespace troupe::http {
 //     troupe::http::websocket_options options;
 //     options.deflate = frugal;
 struct websocket_deflate {
-  // The server's, or the client's, messages are each compressed separately. Default false: earlier
-  // messages help to make later ones smaller.
+  // True: each message of the server, or of the client, is compressed by itself. Default false:
+  // earlier messages help to make later ones smaller.
   bool server_no_context_takeover = false, client_no_context_takeover = false;
   // Largest windows, from 9 to 15 bits (zlib cannot compress with 8). Default 15. A server can
   // limit the client's window only if the client has offered to accept this; this library's
-  // client does. An offer that demands a server's window of 8 is declined. A client to which a
-  // window of 8 is prescribed sends its messages uncompressed.
+  // client does. A server declines an offer that requires a server window of 8 bits. If the
+  // server's answer limits the client's window to 8 bits, this library's client sends its messages
+  // uncompressed.
   int server_max_window_bits = 15, client_max_window_bits = 15;
   // For this end's compressor: level of effort (1 to 9, default 6), and of memory (1 to 9, default
   // 8).
@@ -58,8 +59,8 @@ struct websocket_deflate {
 //     options.message_bytes = 4096;
 //     options.subprotocols = {"chat.v2", "chat.v1"};
 //
-// The rate of a body also applies to an unfinished message: body_rate and body_grace of
-// server_options, or of client_options. A slower message ends the connection (1008). Between
+// The minimum rate of a body (body_rate and body_grace of server_options, or of client_options)
+// also applies to a message: one that arrives more slowly ends the connection (1008). Between
 // messages a peer may be silent for any time, as long as it answers pings.
 struct websocket_options {
   // Not an aggregate: GCC 12 destroys the members of a temporary aggregate twice if it is part of a
@@ -104,9 +105,9 @@ struct websocket_message {
 
 // One end of a WebSocket connection. A server's function gets it from response::websocket(), a
 // client from client::websocket(). Limits: one receive() at a time, a second one is a usage_error;
-// any number of sends. Branches of one when_all may therefore receive and send. Each message is
-// sent without others in between. Lifetime: it must live until all its operations have ended. The
-// destructor of a client's WebSocket ends the connection, without a close().
+// any number of sends. Branches of one when_all may therefore receive and send. Messages of
+// concurrent sends are not interleaved. Lifetime: it must live until all its operations have ended.
+// The destructor of a client's WebSocket ends the connection, without a close().
 //
 // Example (declarations):
 //     troupe::task<> echo(troupe::http::websocket& peer) {
@@ -125,16 +126,16 @@ class websocket {
 
   // Waits for the next message. Returns nothing when the connection is closed: by the peer, because
   // of a breach of the protocol, or because the server stops; see close_code(). Answers pings
-  // meanwhile. A receive() that is given up (when_any) loses nothing: the next one continues at the
-  // same place. Throws io_error; also client_error (too_much_kept) if the client keeps too much,
-  // and most of it for this WebSocket, which has ended then.
+  // meanwhile. A receive() that is given up (when_any) loses no bytes: the next receive() continues
+  // with them. Throws io_error; also client_error (too_much_kept) if the client has ended this
+  // WebSocket because it kept too many bytes (client_options::buffer_bytes).
   task<std::optional<websocket_message>> receive();
 
-  // Send a message; they complete when the system has accepted it. Errors: io_error (broken_pipe
-  // after a close; if the function did not itself close, this is no failure of the function),
-  // timed_out if the peer accepts nothing, usage_error for a text that is not UTF-8. If a send is
-  // given up after a part was sent, it is the last one: later sends throw io_error, and the
-  // connection ends without a close.
+  // Send a message; co_await returns when the system has accepted it. Errors: io_error (broken_pipe
+  // after a close; a server's function that has not closed the connection itself may let this
+  // exception escape: it is no failure), timed_out if the peer accepts nothing, usage_error for a
+  // text that is not UTF-8. If a send is given up after a part of its message was sent, later sends
+  // throw io_error, and the connection ends without a close.
   task<> send(std::string text);
   task<> send_binary(std::string bytes);
   // Sends a close; nothing can be sent after it. The peer must answer it: call receive() until it
@@ -142,8 +143,8 @@ class websocket {
   // sent, and for a reason that is longer than 123 bytes or not UTF-8.
   task<> close(int code = 1000, std::string reason = "");
 
-  // The code of the close: the peer's, or this end's. 1005: a close without a code; 1006: no close.
-  // 0 while the connection is open.
+  // The code of the peer's close, or of this end's. 1005: a close without a code; 1006: the
+  // connection ended without a close. 0 while the connection is open.
   int close_code() const noexcept { return close_code_; }
   const std::string& close_reason() const noexcept { return close_reason_; }
   // The terms on which both ends agreed. subprotocol() is "" if there is none; deflate() is empty
@@ -199,8 +200,8 @@ class websocket {
   class close_stage {
    public:
     bool is_sent() const noexcept { return stage_ == stage::sent || stage_ == stage::answered; }
-    // It ended not by the function, but by the peer's close, a breach of the protocol, or the stop
-    // of the server.
+    // True if the peer's close, a breach of the protocol or the server's stop has ended the
+    // connection, and not the function.
     bool is_ended() const noexcept { return stage_ == stage::ended || stage_ == stage::answered; }
     void begin_to_send() noexcept;
     void fail_to_send() noexcept;
@@ -258,8 +259,8 @@ class websocket {
   paced_arrival next_;  // the next message or control frame
   bool is_received_ = false;
   bool at_end_ = false;  // the peer has ended its half, and all its bytes were taken
-  // set while no receive() is under way, and while nothing reads bytes ahead of a receive(); null
-  // unless the peer has ended its half
+  // empty until the peer ends its half; then set by the end of a receive(), and by the end of a
+  // read ahead of one
   std::optional<event> unreceived_, untaken_;
   int unsaid_ = 0;  // the code of the peer's breach, which must still be sent to the peer
   int close_code_ = 0;

@@ -14,7 +14,7 @@
 namespace troupe::nats {
 
 // The header of a message: names with values, in their order; a name may occur more than once.
-// Upper and lower case differ. A plain value.
+// Names are case-sensitive. A plain value.
 //
 // Example:
 //     troupe::nats::headers head;
@@ -30,7 +30,7 @@ class headers {
   void add(std::string_view name, std::string_view value);
   void set(std::string_view name, std::string_view value);
   void remove(std::string_view name) noexcept;
-  // The first value of that name.
+  // The first value of that name; nullopt if there is none.
   std::optional<std::string_view> get(std::string_view name) const noexcept;
 
   bool empty() const noexcept { return fields_.empty() && status_ == 0; }
@@ -38,8 +38,8 @@ class headers {
   auto begin() const noexcept { return fields_.begin(); }
   auto end() const noexcept { return fields_.end(); }
 
-  // The code of a status line, which the server sends in place of a peer: 503: no subscriber
-  // answers; 0: none.
+  // The code of a status line, which a message of the server has in place of a peer's answer. 503:
+  // no subscriber answers; 0: there is no status line.
   int status() const noexcept { return status_; }
   const std::string& description() const noexcept { return description_; }
   // Whether a part of the received headers was malformed: that part is missing.
@@ -70,10 +70,11 @@ struct message {
   message(std::string to, std::string bytes) : subject(std::move(to)), payload(std::move(bytes)) {}
 
   std::string subject;
-  std::string reply;  // where an answer goes; empty: none is expected
+  std::string reply;  // the subject for an answer; empty: no answer is expected
   std::string payload;
   headers head;
-  // How many came before it that the subscription had no room for.
+  // The number of messages that the subscription has dropped, for lack of space, since the message
+  // before this one.
   std::uint64_t missed = 0;
 };
 

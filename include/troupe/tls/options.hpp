@@ -40,7 +40,7 @@ struct tls_identity {
   std::string key_file, key_pem;
 };
 
-// Files are read when the context is created, and not kept open. Text is in PEM as well.
+// Files are read when the context is created, and not kept open. Text is PEM.
 struct tls_options {
   // Not an aggregate: GCC 12 destroys the members of a temporary aggregate twice if it is part of a
   // co_await expression.
@@ -75,13 +75,14 @@ struct tls_options {
   // (without a passphrase). A server needs a certificate.
   std::string certificate_file, certificate_pem;
   std::string key_file, key_pem;
-  // For servers of several hosts: the server presents the certificate that has the host that the
-  // client names (SNI) among its names; if none has, one with a wildcard for that host
-  // ("*.example.org"). Of several, the first one counts, and the certificate above is the first of
-  // all; it is also presented to a client that names another host or none. Default: none.
+  // Further certificates, for a server with several hosts. The server presents the first
+  // certificate that is valid for exactly the host that the client requests (SNI); if there is
+  // none, the first whose wildcard ("*.example.org") covers that host. The search begins with the
+  // certificate above, which the server also presents if no certificate fits or if the client
+  // requests no host. Default: none.
   std::vector<tls_identity> more;
-  // Protocols for the agreement (ALPN), the preferred one first. Default: none. A server that has
-  // some refuses clients that offer only others.
+  // Application protocols to negotiate (ALPN), the preferred one first. Default: none. A server
+  // with a list refuses a client that offers only protocols outside the list.
   std::vector<std::string> alpn;
   tls_version min_version = tls_version::v1_2, max_version = tls_version::v1_3;
   // TLS 1.2 ciphers, in OpenSSL's syntax. Default, for servers: those with forward secrecy and
@@ -92,13 +93,14 @@ struct tls_options {
   // (protocol).
   std::size_t handshake_bytes = 64 * 1024;
 
-  // True: connections to a known server begin faster. A client keeps one session for each host, at
-  // most 256, as long as its context lives. Default true.
+  // True: session tickets are used, so that a client's next connection to the same server begins
+  // faster. A client keeps one session for each host, at most 256, as long as its context lives.
+  // Default true.
   bool tickets = true;
-  // For servers: how long new tickets are encrypted with the same key. Default 1 h. Tickets of the
-  // two keys before are still accepted: a ticket is valid for 2 to 3 times as long, and for 2 h at
-  // the longest. The holder of a key can read the data that connections with its tickets sent under
-  // TLS 1.2.
+  // For servers: the time for which one key encrypts new tickets. Default 1 h. The server still
+  // accepts tickets of the two previous keys: a ticket is valid for 2 to 3 times this time, and for
+  // 2 h at the longest. A stolen key reveals the data of the TLS 1.2 connections whose tickets it
+  // encrypted.
   time_span ticket_key_time = std::chrono::hours(1);
 };
 

@@ -23,7 +23,7 @@ router redirect_to_https(std::uint16_t port) {
     std::string location =
         "https://" + std::string(host) + port_text + std::string(asked.head().path);
     if (!asked.query().empty()) location.append("?").append(asked.query());
-    return response::redirect(location, 308);  // the method stays the same
+    return response::redirect(location, 308);  // the client repeats its method
   };
   router routes;
   for (const method one : {method::get, method::post, method::put, method::patch, method::remove})

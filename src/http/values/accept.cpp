@@ -21,7 +21,7 @@ quality read_quality(std::string_view text) noexcept {
     if (text[i] < '0' || text[i] > '9') return malformed;
     made += digit * static_cast<quality>(text[i] - '0');
   }
-  return made;  // more than 1 is also malformed
+  return made;  // above 1'000: malformed, which match_of() skips
 }
 
 struct element {
@@ -41,7 +41,8 @@ element take_element(std::string_view& list) noexcept {
   return result;
 }
 
-// How exactly a range names a type: 3 the type itself, 2 its kind, 1 all, 0 not at all.
+// How exactly a media range matches a type. 3: the same type; 2: "text/*" for "text/html"; 1: "*/*"
+// or "*"; 0: no match.
 int fits(std::string_view range, std::string_view type) noexcept {
   if (same_word(range, type)) return 3;
   if (range == "*/*" || range == "*") return 1;
