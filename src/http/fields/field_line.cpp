@@ -10,7 +10,7 @@ namespace troupe::http {
 void check_field_name(std::string_view name, const char* of) {
   if (!is_token(name))
     throw usage_error("troupe: http::" + std::string(of) + ": '" + std::string(name) +
-                      "' is no name of a field");
+                      "' is not a valid field name");
 }
 
 void check_field_value(std::string_view name, std::string_view value, const char* of) {

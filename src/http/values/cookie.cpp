@@ -36,7 +36,7 @@ cookie_pair take_cookie_pair(std::string_view& left) noexcept {
 }
 
 cookie::cookie(std::string_view name, std::string_view value) : name_(name), value_(value) {
-  if (!is_token(name)) fail(name, "is no name of a cookie");
+  if (!is_token(name)) fail(name, "is not a valid cookie name");
   if (!std::ranges::all_of(value, may_be_in_value))
     fail(name, "has a value with a byte that no cookie may have: encode the value first");
   if (name.size() + value.size() > bytes_max)
@@ -71,7 +71,7 @@ cookie& cookie::domain(std::string_view now) & {
   const bool is_bad = std::ranges::any_of(now, [](char one) {
     return !may_be_in_attribute(one) || one == ' ' || one == ',' || one == '/' || one == ':';
   });
-  if (is_bad) fail(name_, "has a domain that is no name of a host");
+  if (is_bad) fail(name_, "has a domain that is not a valid host name");
   domain_ = now;
   return *this;
 }

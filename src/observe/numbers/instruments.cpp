@@ -154,7 +154,7 @@ void check(std::string_view name, const instrument::declaration& declared) {
   if (declared.labels.size() > labels_max) refuse(name, "it has more than 8 labels");
   for (const std::string& label : declared.labels) {
     if (!is_name(label) || label.starts_with("__") || label == "le")
-      refuse(name, "\"" + label + "\" is no name of a label");
+      refuse(name, "\"" + label + "\" is not a valid label name");
     if (std::ranges::count(declared.labels, label) > 1) refuse(name, "a label is named twice");
   }
   if (declared.series_max == 0) refuse(name, "series_max is 0");
