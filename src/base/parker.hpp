@@ -5,8 +5,8 @@
 //   P1  a notify that comes before the wait is not lost: the wait returns at once.
 //   P2  notifies do not add up: two of them before a wait count as a single notify.
 //   P3  the owner sees the notifiers' earlier writes when a wait returns for them.
-//   P4  a notify of an owner that sleeps elsewhere (in a poller) says so, and the notifier wakes
-//       the owner there.
+//   P4  a notify of an owner that sleeps elsewhere (in a poller) returns this, and the notifier
+//       wakes the owner there.
 //
 // Rejected: condition_variable (it needs a mutex as well, and 64 bytes); eventfd (a system call
 // even when the owner does not wait).

@@ -45,7 +45,7 @@ std::optional<endpoint> parse_v6(std::string text, std::uint16_t port) {
   return at;
 }
 
-// RFC 6761: this includes all names below localhost, whatever the servers say about them.
+// RFC 6761: this includes all names below localhost, whatever the servers answer for them.
 bool is_localhost(std::string_view name) {
   if (name.size() < localhost.size()) return false;
   const std::string_view end = name.substr(name.size() - localhost.size());

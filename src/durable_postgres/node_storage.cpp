@@ -53,8 +53,8 @@ task<> check_others(transaction& within, identity_ref node) {
         ", and this node is of " + node->cluster + "; give each cluster a schema of its own");
 }
 
-// A store without a cluster cannot tell the shards of its remaining data. It is shut out
-// first: its next transaction would wait for the row of the owner.
+// Rows of a store without a cluster belong to no known shard: there must be none. The new owner
+// shuts that store out first: the store's next transaction waits for the owner's row.
 task<> upgrade(transaction& within, identity_ref node) {
   auto takes = within.execute("UPDATE durable_meta SET value = $1::bigint WHERE name = 'owner'",
                               node->owner);

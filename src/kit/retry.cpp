@@ -72,7 +72,7 @@ retry_course::retry_course(const retry_policy& policy, const retry_budget* budge
 
 std::chrono::nanoseconds retry_course::begin() {
   ++attempt_.number;
-  // Until the attempt has ended, a report says that it was cancelled: then nothing more is said.
+  // The report until the attempt has ended: a cancelled attempt reports nothing more.
   end(retry_report::end::cancelled);
   if (policy_.total_time == std::chrono::nanoseconds::max()) return policy_.attempt_time;
   const std::chrono::nanoseconds left = policy_.total_time - (now() - began_);

@@ -308,7 +308,7 @@ bool writer::await_room() noexcept {
   for (;;) {
     // order: relaxed  guarded by output_mutex_
     ::pollfd ready{file_.load(std::memory_order_relaxed), POLLOUT, 0};
-    if (::poll(&ready, 1, look_ms) != 0) return true;  // an error is write's to tell
+    if (::poll(&ready, 1, look_ms) != 0) return true;  // write() reports an error
     if (is_over()) return false;
     if (patience_end_ns_ != 0) {
       // order: acquire  pairs with end/release: then the limit of is_over() applies

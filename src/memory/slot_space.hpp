@@ -25,7 +25,7 @@ namespace troupe::memory {
 
 inline constexpr std::size_t slab_bytes = 64 * 1024;
 
-// The second word of a slot says whether the slot is in use: null when it is free.
+// The second word of a slot is null if the slot is free.
 struct slot_head {
   void* first;
   const void* in_use;

@@ -103,7 +103,7 @@ bool is_of_other_site(const request_site& from) {
 }
 
 // A link that a person has followed, as from the page of another node of a cluster. Only the path
-// of the page itself ends with '/': the page tells nothing before its own script asks for it.
+// of the page itself ends with '/': the page shows no data before its own script asks for it.
 bool is_followed_link(const http::request& asked) {
   return asked.path().ends_with('/') && asked.fields().count("Origin") == 0 &&
          asked.fields().count("Sec-Fetch-Site") == 1 &&

@@ -18,7 +18,7 @@ namespace troupe::observe_page {
 // `names`: more names of this machine, beside localhost and the loopback's addresses.
 bool is_local(const http::request& asked, const std::vector<std::string>& names = {});
 
-// The fields by which a browser says which page made it ask; empty: absent.
+// The fields in which a browser names the page that caused the request; empty: absent.
 struct request_site {
   std::string_view fetch_site, fetch_mode, origin, host;
 };

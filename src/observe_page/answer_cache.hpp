@@ -14,7 +14,7 @@
 
 namespace troupe::observe_page {
 
-// The program cannot be asked any longer, or refuses the question. The text says why.
+// The program cannot be asked any longer, or refuses the question. The text is the reason.
 struct no_answer : std::runtime_error {
   using std::runtime_error::runtime_error;
 };
@@ -47,7 +47,7 @@ class answer_cache : public std::enable_shared_from_this<answer_cache> {
   std::map<std::string, kept, std::less<>> kept_;  // guarded by asking_
 };
 
-// An object of JSON that says why there is no answer.
+// Whether an answer is a JSON object with the reason why there is no answer.
 bool is_refusal(std::string_view answer) noexcept;
 
 }  // namespace troupe::observe_page

@@ -27,7 +27,7 @@ std::optional<int> read_seconds(std::string_view text) {
 
 using piece = std::array<char, 65536>;
 
-// The answer is one line, and the socket says nothing after it.
+// The answer is one line, and the socket sends nothing after it.
 task<> pass_on(http::body_writer& writer, std::shared_ptr<unix_stream> from, std::string begin) {
   bool is_whole = begin.ends_with('\n');
   co_await writer.write(begin);

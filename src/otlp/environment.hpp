@@ -25,11 +25,11 @@ struct signal_variables {
   const char* exact;          // the endpoint of this kind; null: unset
   const char* base;           // the endpoint of all kinds; null: unset
 };
-// Sets `url` as the variables say. Returns the text of their error, or an empty one.
+// Sets `url` by the variables. Returns the text of their error, or an empty text.
 std::string choose_url(const signal_variables& said, std::string& url);
 
-// Sets rate and parent_based as the two variables say; null if they are unset. Returns the defect
-// of the variables, or an empty text.
+// Sets rate and parent_based by the two variables; null if they are unset. Returns the defect of
+// the variables, or an empty text.
 std::string read_sampler(const char* sampler, const char* argument, exporter_options& options);
 
 }  // namespace troupe::otlp

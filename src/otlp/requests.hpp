@@ -29,7 +29,7 @@ using request_fields = std::vector<std::pair<std::string, std::string>>;
 
 // A request without a body. Throws if url and fields do not form a valid request.
 http::client_request request_of(const std::string& url, const request_fields& fields);
-// Whether they are; if not, says why.
+// Whether url and fields form a valid request; if not, sets `why`.
 bool may_be_asked(const std::string& url, const request_fields& fields, std::string& why);
 
 // The outcome of a request.
@@ -46,7 +46,7 @@ struct outcome {
 inline constexpr std::chrono::milliseconds pause_max = std::chrono::seconds(30);
 
 // Sends a request with `count` records, and reads the number of rejected ones from the answer's
-// member `rejected_key`. Throws nothing that an outcome can tell.
+// member `rejected_key`. Throws no failure that an outcome can describe.
 task<outcome> post(http::client web, http::client_request asked, std::uint64_t count,
                    std::string_view rejected_key, time_span at_most, std::stop_token stop);
 

@@ -305,7 +305,7 @@ constexpr part part_of() {
 }
 
 // The object that the script reads first. Increase `version` when the form of this object changes,
-// not when entries come or go: the script says which one it misses.
+// not when entries come or go: the script names the entry that it misses.
 struct debugger_table {
   char magic[16] = "troupe debugger";
   std::uint64_t version = 1, entry_bytes = sizeof(debugger_entry);

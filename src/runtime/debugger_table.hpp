@@ -1,5 +1,5 @@
-// debugger_table: tells tools/gdb/troupe_gdb.py where things lie in memory, so that it finds the
-// actors of a stopped program or of a core file although the library has no debug information
+// debugger_table: the positions in memory by which tools/gdb/troupe_gdb.py finds the actors of a
+// stopped program or of a core file although the library has no debug information
 // (docs/decisions/debugger.md).
 //
 // A debugger finds the table by the name of `troupe_debugger`, or by the section of that name,

@@ -1,4 +1,4 @@
-// pool_size: how many threads a pool gets when its user does not say.
+// pool_size: the default number of a pool's threads.
 #pragma once
 
 #include <string>

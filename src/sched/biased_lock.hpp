@@ -26,7 +26,7 @@ namespace troupe::sched {
 template <class Atomics = base::std_atomics>
 class biased_lock {
  public:
-  // Owner only. False when a searcher is inside, or when this cheap check cannot tell: then call
+  // Owner only. False when a searcher is inside, or if this cheap check cannot decide it: then call
   // try_enter().
   TROUPE_INLINE bool enter_at_once() noexcept {
     // order: relaxed  the owner's own

@@ -23,7 +23,7 @@ class basic_outstanding_work {
   // order: relaxed  the thing counted is published by the queue that it goes into
   void enter(std::int64_t n = 1) noexcept { count_.fetch_add(n, std::memory_order_relaxed); }
 
-  // True when the count is zero now: the caller must tell the threads that wait for the end (C2).
+  // True when the count is zero now: the caller must notify the threads that wait for the end (C2).
   [[nodiscard]] bool leave(std::int64_t n = 1) noexcept {
     // order: acq_rel  all that was done before the end is seen by the threads that see the end;
     // pairs with itself and empty

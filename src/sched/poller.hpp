@@ -21,7 +21,7 @@ namespace troupe::sched {
 // that thread may look and wait.
 // Invariants
 //   D1  one thread is inside at a time, and sees the writes of earlier threads there.
-//   D2  a worker that finds the door shut and then sleeps without a limit has told idle_workers
+//   D2  a worker that finds the door shut and then sleeps without a limit has notified idle_workers
 //       before; a thread that leaves looks at idle_workers after. Either the sleeper therefore
 //       finds the door open, or the thread that left finds idle_workers::lonely() set.
 template <class Atomics = base::std_atomics>

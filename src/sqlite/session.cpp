@@ -273,8 +273,8 @@ int session::wait_for_lock(void* in, int tries) noexcept {
 }
 
 void session::fail(int code, const char* doing, database::effect done) const {
-  // SQLite says so of a statement that was interrupted, of a wait for a lock that was given up, and
-  // of a commit that was refused at its last moment.
+  // SQLite returns these codes for an interrupted statement, for a wait for a lock that was given
+  // up, and for a commit that was refused at its last moment.
   const bool may_be_end = (code & 0xff) == SQLITE_INTERRUPT || (code & 0xff) == SQLITE_BUSY ||
                           code == SQLITE_CONSTRAINT_COMMITHOOK;
   if ((code & 0xff) == SQLITE_INTERRUPT || (may_be_end && is_call_over())) end_call();
@@ -405,7 +405,7 @@ void session::enqueue(std::unique_ptr<waiting_call> call) {
   }
 }
 
-// Callers that wait at the same time cannot tell in which order they are served.
+// Callers that wait at the same time cannot observe in which order they are served.
 void session::run_waiting() {
   const auto all = std::exchange(waiting_, {});
   std::vector<waiting_call*> queries, changes;
@@ -476,7 +476,7 @@ bool session::run_as_one(std::vector<waiting_call*>& calls) {
     begin();
     together_ = nullptr;
   } catch (...) {
-    // Each that is over says so by itself.
+    // Each call that is over reports this itself.
     const bool are_over = is_call_over();
     together_ = nullptr;
     for (waiting_call* const call : calls)

@@ -12,7 +12,7 @@ namespace {
 
 constinit std::atomic<dropped_observer> outside{nullptr};
 
-// An exception that only says that the work was ended from outside: no code has failed.
+// Whether an exception only means that the work was ended from outside: no code has failed.
 bool says_that_it_was_ended(const std::exception_ptr& what) noexcept {
   try {
     std::rethrow_exception(what);

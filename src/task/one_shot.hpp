@@ -6,10 +6,9 @@
 //   2        not resolved, and without a taker: there is none yet, or it has left
 //
 // Each side touches the result for the last time by resolve() or leave(), and the return value
-// tells one of the two to free it.
+// makes one of the two free it.
 // Invariants
-//   O1  the result is whole before the word says resolved, and a thread that sees that sees the
-//       result.
+//   O1  the result is complete before the word is 1; a thread that reads 1 sees the result.
 //   O2  an observer that attached is notified exactly once, unless detach() gave it back.
 //   O3  an observer that attach() refused, or that detach() gave back, is never touched by the
 //       resolver.
@@ -44,7 +43,8 @@ class one_shot {
     return false;
   }
 
-  // True when the observer does not wait any longer. False: the resolver tells it, or has told it.
+  // Returns true if the observer does not wait any longer. False: the resolver notifies it, or has
+  // notified it.
   bool detach(Observer& waiting) noexcept {
     std::uintptr_t seen = as_word(waiting);
     // order: acquire  when it fails the result may be looked at (O1)

@@ -109,7 +109,7 @@ constexpr unsigned nested_calls_max = 64;
 
 struct nested {
   unsigned depth = 0;
-  // observers that the call at the limit must tell: the last in order, whose `next` is the first
+  // observers that the call at the limit must notify: the last in order, whose `next` is the first
   nested_observer* last_late = nullptr;
 
   void push(nested_observer& observer) noexcept {
@@ -198,7 +198,7 @@ bool refuse_blocked(std::uint64_t number, std::string&& text) noexcept {
 
 std::uint8_t lane_of(const shared_state& state) noexcept {
   // order: relaxed  the writes of a run() are seen by a thread that finds no thread in run();
-  // otherwise an old value says only that the ask was not handled yet
+  // otherwise an old value only means that the ask was not handled yet
   return state.asked == nullptr ? state.main_lane
                                 : state.asked->main_lane.load(std::memory_order_relaxed);
 }

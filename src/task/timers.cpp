@@ -132,7 +132,7 @@ bool timers::is_thread_due() const noexcept {
 // The thread may have been woken without having asked for the lock yet: the pause lets it in.
 void timers::let_in(bool is_due) const noexcept {
   turns_.let_in();
-  // sleeps: a woken thread does not tell that it waits until it asks for the lock
+  // sleeps: a woken thread does not show that it waits until it asks for the lock
   if (is_due) std::this_thread::sleep_for(std::chrono::microseconds(20));
 }
 

@@ -196,7 +196,7 @@ task<> end_writing(connection_ptr on, tasks::limits within) {
   try {
     co_await flush(*on, within);
   } catch (const io_error&) {
-    if (!on->peer_is_done()) throw;  // otherwise the peer closed after everything was said
+    if (!on->peer_is_done()) throw;  // otherwise the peer closed after all data was sent
   }
 }
 

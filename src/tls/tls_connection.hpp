@@ -126,7 +126,7 @@ class connection {
   void drop_put_back(std::size_t bytes) noexcept;
   step write(std::string_view chunk);
   step say_goodbye();
-  // Says this, and that nothing follows, as far as the system takes it at once. No operation is
+  // Sends this chunk and the end, as far as the system takes the bytes at once. No operation is
   // under way, and none follows. Thread: any.
   void say_last(std::string_view chunk) noexcept;
   [[noreturn]] void throw_failure();

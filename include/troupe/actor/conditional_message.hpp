@@ -86,7 +86,7 @@ struct conditional_call final : conditional_message {
   message* const inner;
 };
 
-// Whether a Predicate may be a predicate over T; a compile error says why not.
+// Whether a Predicate may be a predicate over T; if not, a compile error names the reason.
 template <class T, class Predicate>
 consteval bool fits_guard() {
   using stored = std::decay_t<Predicate>;

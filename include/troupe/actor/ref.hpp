@@ -147,7 +147,7 @@ class ref {
   template <detail::several_methods Methods, class... Args>
   task<> send(Args...) const = delete;
 
-  // Refuses a method that is passed as an argument, and says the right spelling.
+  // Refuses a method that is passed as an argument; the compile error shows the right spelling.
   template <class Member, class First, class... Rest>
   requires std::is_member_pointer_v<std::decay_t<Member>>
   void tell(Member&&, First&&, Rest&&...) const {

@@ -39,7 +39,7 @@ struct queued_task;
 // result may give it up meanwhile; otherwise null. Throws std::bad_alloc; then nothing was done.
 queued_task* start_spawned(const placement& where, message::handler act, tasks::coroutine& root,
                            tasks::shared_state& result);
-// Tells a task that has not begun that its result has no taker any more. Returns false and does
+// Notifies a task that has not begun that its result has no taker any more. Returns false and does
 // nothing if the task has begun. Thread: any.
 bool give_up_result(queued_task& task, tasks::shared_state& result) noexcept;
 
@@ -126,7 +126,7 @@ struct spawned_state final : tasks::state_of<T> {
     return nullptr;
   }
 
-  // Whether the exception only says that the task was stopped. That is no failure, whenever the
+  // Whether the exception only means that the task was stopped. That is no failure, whenever the
   // future is dropped.
   static bool was_stopped(const tasks::async_call& call,
                           const std::exception_ptr& failure) noexcept {

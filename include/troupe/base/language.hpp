@@ -2,8 +2,8 @@
 // all others.
 #pragma once
 
-// The name of a file that is missing ends the compilation: thousands of errors would follow
-// otherwise, of which none says why.
+// The name of a file that is missing ends the compilation: otherwise thousands of errors would
+// follow, and none would name the cause.
 #if __cplusplus < 202002L
 #error \
     "troupe: it needs C++20: compile with -std=c++20 (CMake: target_compile_features(... cxx_std_20))"

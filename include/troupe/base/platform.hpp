@@ -6,9 +6,9 @@
 #include <cstddef>
 
 // Whether small blocks come from operator new, so that AddressSanitizer sees their misuse. The
-// build of the library decides this, and its package tells programs (cmake/troupe_flags.cmake). A
-// program's own flags cannot decide it: the code that makes a message and the code that frees it
-// may be compiled with different flags.
+// build of the library decides this, and its package passes the decision to programs
+// (cmake/troupe_flags.cmake). A program's own flags cannot decide it: the code that makes a message
+// and the code that frees it may be compiled with different flags.
 #ifndef TROUPE_PLAIN_BLOCKS
 #define TROUPE_PLAIN_BLOCKS 0
 #endif
@@ -25,7 +25,8 @@
 #define TROUPE_INLINE_HERE TROUPE_INLINE
 #endif
 
-// Declares a function template that refuses arguments that look valid for `take`, and says why:
+// Declares a function template that refuses arguments that look valid for `take`, and puts the
+// reason into the compile error:
 //   template <class Given TROUPE_SAYS(sentence)> void take(Given) TROUPE_REFUSED(sentence);
 // Clang prints the sentence of a deleted function; GCC shows it as a template's argument.
 #if defined(__clang__) && __clang_major__ >= 19

@@ -36,7 +36,7 @@ struct options {
   // begins with http:// or https:// and has at most 1,000 printable ASCII characters.
   std::string page{};
 
-  // How long an ask waits for its answer, if with_deadline says nothing shorter. More than 0.
+  // How long an ask waits for its answer, unless with_deadline sets a shorter time. More than 0.
   time_span ask_timeout = std::chrono::seconds(10);
   // How long this node owns its shards without a word from the database. When it has ended without
   // a word, another node takes them over after that time. 1 s or more.

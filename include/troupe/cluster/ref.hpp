@@ -37,7 +37,7 @@ class ref {
   // otherwise options::ask_timeout.
   //
   // Errors are in the returned future; an ask never hangs. timed_out: the handler may have run.
-  // error: its kind says whether the handler may have run. An exception from the handler: as
+  // error: its kind shows whether the handler may have run. An exception from the handler: as
   // itself, if the node has its type by exception<E>(), and otherwise as remote_exception.
   template <auto Method, class... Args>
   [[nodiscard]] auto ask(Args&&... args) const {

@@ -1,5 +1,5 @@
-// simulation: several nodes of a cluster in one program, over a network and a database that fail
-// when the seed says so.
+// simulation: several nodes of a cluster in one program, over a network and a database whose
+// failures the seed determines.
 #pragma once
 
 #include "troupe/base/language.hpp"

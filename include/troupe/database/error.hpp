@@ -24,9 +24,9 @@ enum class failure : std::uint8_t {
   conversion,     // a value does not fit into the type that it is read into, or is given as
   too_many_rows,  // the answer is larger than the options allow, or than the call expects
   broken,         // the disk or the system failed: nothing is known but the code
-  lost,           // the connection to the server ended: effect() says whether it may have been done
-  conflict,       // others changed the same at the same time: run the whole transaction again
-  denied,         // the user may not do that, or is not known
+  lost,      // the connection to the server ended: effect() returns whether it may have been done
+  conflict,  // others changed the same at the same time: run the whole transaction again
+  denied,    // the user may not do that, or is not known
   // The transaction of the call ended before its scope did: nothing more of it is stored. Let the
   // exception leave the body, and run the whole transaction again.
   transaction_ended,

@@ -48,8 +48,8 @@ class transaction_scopes {
     if (current_ != 0 && now == transaction_state::none) has_ended_ = true;
     return current_ == 0 || !has_ended_;
   }
-  // The database said that a statement has ended the transaction, even if it began another
-  // transaction (T2).
+  // The database reported that a statement has ended the transaction, even if the statement began
+  // another transaction (T2).
   void end() noexcept { has_ended_ = true; }
   // The error (transaction_ended) of a statement whose transaction has ended.
   static error refusal(effect done = effect::none);

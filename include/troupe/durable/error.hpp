@@ -56,8 +56,8 @@ class id_mismatch : public error {
   }
 };
 
-// More messages, or more bytes of them, wait than options::waiting_max and waiting_bytes_max say.
-// The message was not stored: try again later.
+// More messages than options::waiting_max wait, or more bytes than options::waiting_bytes_max. The
+// message was not stored: try again later.
 class store_full : public error {
  public:
   using error::error;

@@ -1,4 +1,4 @@
-// simulated_storage: a database in memory for tests, which fails when its seed says so.
+// simulated_storage: a database in memory for tests, whose failures a seed determines.
 #pragma once
 
 #include "troupe/base/language.hpp"
@@ -47,7 +47,7 @@ class simulated_database {
   simulated_database();
 
   std::unique_ptr<durable::storage> storage() const;
-  // For one node of a cluster: several may be open at the same time. `is_mine` says, within each
+  // For one node of a cluster: several may be open at the same time. `is_mine` returns, within each
   // commit, whether the node still owns the shard with that fence. `node` is its name for
   // set_cut_off().
   std::unique_ptr<durable::storage> storage_of_node(std::function<bool(const held_shard&)> is_mine,

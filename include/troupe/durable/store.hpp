@@ -117,8 +117,8 @@ class ref {
   }
 
   // The same actor, for a message with this id. A message whose id was handled within
-  // options::remember is not handled again: an ask gets the first answer. A sender that cannot tell
-  // whether its message was handled sends it again.
+  // options::remember is not handled again: an ask gets the first answer. A sender that does not
+  // learn whether its message was handled sends it again.
   ref with_id(const message_id& id) const {
     ref other = *this;
     other.id_ = id;

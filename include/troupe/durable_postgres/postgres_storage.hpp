@@ -47,9 +47,9 @@ std::unique_ptr<storage> postgres_storage(runtime& on, std::string target,
 
 // The same for one node of a cluster. All nodes have one database, and each has a storage of its
 // own; `life` is the node's id in the table cluster_shards of the same schema, which the leases of
-// the cluster make and write. A transaction stores something only while that table says that the
-// node still acts for all actors that it changes: other nodes may take over before it or after it,
-// and wait meanwhile. A node that is silent within a transaction is cut off after 3 s.
+// the cluster make and write. A transaction stores something only while, by that table, the node
+// still acts for all actors that the transaction changes: other nodes may take over before it or
+// after it, and wait meanwhile. A node that is silent within a transaction is cut off after 3 s.
 //
 // The first node that opens a database makes its tables a cluster's, and shuts out a store without
 // a cluster that has it open; none can open it any more (schema_error). States, events and answers

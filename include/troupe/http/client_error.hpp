@@ -22,7 +22,7 @@ enum class client_failure : std::uint8_t {
   too_many_redirects,  // more than client_options::redirects
   bad_redirect,        // to a URL that cannot be followed
   insecure_redirect,   // from https to http
-  bad_response,        // neither HTTP/1.1 nor HTTP/2, or ambiguous: why() says the reason
+  bad_response,        // neither HTTP/1.1 nor HTTP/2, or ambiguous: why() returns the reason
   body_too_large,      // more than client_options::body_bytes to keep in memory
   too_slow,            // the body was slower than client_options::body_rate
   truncated,           // the connection ended in the middle of the answer

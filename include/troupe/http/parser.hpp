@@ -85,7 +85,7 @@ class parser {
     head,
     body,  // a part of the body, inside the input; may be empty
     end,   // the end of the message; trailer() is valid as long as the bytes consumed by this step
-    refused,  // why() says the reason; the parser cannot continue
+    refused,  // why() returns the reason; the parser cannot continue
   };
   struct step {
     event what;
@@ -99,8 +99,8 @@ class parser {
   // Parses one step. `input` begins with the first byte that was not consumed. A head and a trailer
   // are each consumed as a whole: all their bytes must be in one input.
   step next(std::string_view input);
-  // Tells the parser that the peer has ended. Returns `end` for a body that lasts until then, and
-  // between two messages; otherwise refused, with truncated.
+  // Call it when the peer has ended its side. Returns `end` for a body that lasts until then, and
+  // between two messages; otherwise `refused`, and why() returns truncated.
   step finish();
 
   // For responses: the method that the next response answers. A response to HEAD has no body.

@@ -226,8 +226,8 @@ class request {
   // request, hides none of this: if a body is not read yet, the system is asked to buffer up to 1
   // MiB. A close behind more data than the system buffers is seen only when that data is read.
   //
-  // Call it in the handler; in a handler that is no coroutine the token says whether the client has
-  // disconnected so far. Not for a WebSocket, which reports this itself. Thread: the stop is
+  // Call it in the handler; in a handler that is no coroutine the token shows whether the client
+  // has disconnected so far. Not for a WebSocket, which reports this itself. Thread: the stop is
   // requested on any thread. Cost: nothing for requests that do not ask; otherwise an allocation
   // and one I/O operation, which ends with the request.
   //

@@ -156,7 +156,7 @@ consteval flaw flaw_of() {
   }
 }
 
-// Whether a call_of can be made for this handler. If not, one compile error says why.
+// Whether a call_of can be made for this handler. If not, one compile error names the reason.
 template <class Handler, class Given>
 consteval bool is_handler() {
   constexpr flaw found = flaw_of<Handler, Given>();

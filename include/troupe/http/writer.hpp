@@ -58,7 +58,7 @@ class body_writer {
   transport& over_;
   std::string trailer_;  // lines "Name: value\r\n"
   bool chunked_, silent_;
-  std::optional<std::uint64_t> left_;  // of the length that the answer says
+  std::optional<std::uint64_t> left_;  // of the length that the answer announces
 };
 
 // One server-sent event.

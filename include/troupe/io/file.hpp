@@ -307,7 +307,7 @@ class file {
     return io::awaitable<io::size_job>(std::in_place, open_);
   }
 
-  // Closes the file. When co_await returns or throws, the file is no longer open; io_error says
+  // Closes the file. When co_await returns or throws, the file is no longer open; an io_error means
   // that some of its data was lost. If the operation is ended early, or while other operations are
   // under way, the file is closed as by its destructor.
   io::awaitable<io::close_job> close() noexcept {

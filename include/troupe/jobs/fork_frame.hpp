@@ -161,8 +161,7 @@ class fork_worker_state {
   const bool slices_;
   // by then, a tree that is halved has 256 leaves
   static constexpr std::int32_t forks_of_fresh_part = 8;
-  // the next forks that must check, since the number of forks before a check says nothing about
-  // them
+  // the next forks that must check: the number of forks before a check does not predict them
   std::int32_t asked_;
   std::int32_t forks_a_look_ = 1;
   std::int64_t began_ns_ = 0, looked_ns_ = 0;
@@ -317,7 +316,7 @@ TROUPE_NOINLINE bool fork_join::give_up(fork_frame& forker, std::uint32_t ended,
 }
 
 // A part that has ended frees itself. If it was on the forker's stack, the forker continues there;
-// otherwise the part tells its fork.
+// otherwise the part notifies its fork.
 struct fork_frame_end {
   bool rested;
   bool await_ready() const noexcept { return !rested; }

@@ -153,7 +153,7 @@ job_of<T>& make_lazy(Function&& function, memory_use use, tasks::source_line whe
 // Thread: it runs in the runtime of the handler, task, job or blocking call that needs it; on other
 // threads, in the runtime that this thread created last; without a runtime, all of it runs in the
 // thread that needs it. A lazy whose last handle is destroyed before any thread needs its value is
-// dropped and counted, unless a lazy_scope says otherwise. Cost: about 40 ns.
+// dropped and counted, unless a lazy_scope was made with unwanted::run. Cost: about 40 ns.
 //
 // Objects that the function captures by reference must live until it has run: any other get() of
 // this thread submits this lazy too, as long as a handle to it exists. A stop that discards drops
@@ -196,7 +196,7 @@ class lazy {
            !std::is_invocable_v<std::decay_t<Given>>) explicit lazy(Given&&)
       TROUPE_REFUSED(TROUPE_NO_FUNCTION);
 #undef TROUPE_NO_FUNCTION
-  // For a function whose type does not say how it uses memory (resource.hpp).
+  // For a function whose type does not show how it uses memory (resource.hpp).
   template <class Function>
   requires std::is_invocable_v<std::decay_t<Function>> lazy(
       memory_use use, Function&& function, tasks::source_line made_at = __builtin_source_location())

@@ -50,7 +50,7 @@ constexpr std::size_t bytes_of(const Value& value) noexcept {
 // begin a lazy whose value is a resource until enough memory was freed, or until the lazy is
 // needed. The thread that needs it runs it regardless of the limit. Therefore no thread ever waits
 // for memory, and there can be no deadlock; values that are needed at the same time may exceed the
-// limit. A lazy that makes a resource from others, and frees those, should say so:
+// limit. Declare a lazy that makes a resource from others, and frees those, by
 // lazy(memory_use::frees, function). Thread: handles may be on any thread; each handle belongs to
 // one thread at a time.
 //
@@ -126,7 +126,7 @@ class resource {
   kept* kept_ = nullptr;
 };
 
-// How a lazy uses memory, if its type does not say so.
+// How a lazy uses memory, for a lazy whose type does not show it.
 enum class memory_use : std::uint8_t {
   needs,  // it needs more memory: the default if its value is a resource
   frees,  // it frees resources that it holds: the default for all others

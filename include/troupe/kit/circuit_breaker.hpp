@@ -100,7 +100,8 @@ class circuit_breaker {
   explicit circuit_breaker(circuit_options options = {});
 
   // The right to make one call, which the holder makes itself: for calls that are no tasks, and for
-  // plain threads. Say how it ended, once; a permit that is dropped counts as neither. Move-only.
+  // plain threads. Report the call's end once; a permit that is dropped counts as neither.
+  // Move-only.
   class permit {
    public:
     permit(permit&& other) noexcept = default;

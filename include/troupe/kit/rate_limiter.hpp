@@ -1,4 +1,4 @@
-// rate_limiter: a token bucket that says how often something may happen.
+// rate_limiter: a token bucket that limits how often something may happen.
 #pragma once
 
 #include "troupe/base/language.hpp"

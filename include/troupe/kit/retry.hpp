@@ -55,7 +55,7 @@ struct retry_policy {
   unsigned attempts = 3;
   // The delay before the first retry; before each later one `factor` times as long, up to
   // delay_max. Default 100 ms, 2, 10 s. The jitter makes the delays shorter. An error that is a
-  // try_later makes the delay at least as long as it says.
+  // try_later makes the delay at least as long as the error's own time.
   time_span delay = std::chrono::milliseconds(100);
   double factor = 2;
   time_span delay_max = std::chrono::seconds(10);

@@ -156,7 +156,7 @@ class connection {
     std::size_t waiting_bytes = 0;      // to be sent
     std::size_t subscriptions = 0;      // that are not at their end
     std::size_t requests = 0;           // that wait for an answer
-    std::size_t payload_bytes_max = 0;  // as the server says; 0 before the first connection
+    std::size_t payload_bytes_max = 0;  // the server's limit; 0 before the first connection
   };
   status now() const;
 

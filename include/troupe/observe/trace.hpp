@@ -52,7 +52,7 @@ enum class event : std::uint8_t {
   mark,  // of the user
 };
 
-// The watched properties of each message, as bits: one load tells that none is watched.
+// The watched properties of each message, as bits: one load shows whether any is watched.
 enum class watched : std::uint8_t {
   events = 1,          // a trace records them
   trace_contexts = 2,  // messages take along the trace in which they are sent

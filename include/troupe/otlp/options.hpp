@@ -15,7 +15,7 @@
 
 namespace troupe::otlp {
 
-// Options of an exporter. Each says its unit, its default and its effect.
+// Options of an exporter. The comment of each names its unit, its default and its effect.
 //
 // Example (declarations):
 //     troupe::otlp::exporter_options for_shop() {

@@ -34,7 +34,7 @@ class admission {
   // The same after an accept() that found no descriptor or no memory: waits until a connection has
   // ended, or for a short time, since other code also closes descriptors.
   task<bool> wait_for_descriptor(std::stop_token end);
-  // Whether this error of accept() says that no descriptor or no memory is left.
+  // Whether this error of accept() means that no descriptor or no memory is left.
   static bool is_exhaustion(const io_error& what) noexcept;
 
  protected:

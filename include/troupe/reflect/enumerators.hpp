@@ -379,7 +379,7 @@ template <class T>
 inline constexpr auto named_sums = select_named<T, sums_outside<T>>();
 
 // Values that the first of a row of enumerators has, and the ones behind them: 3'000, 100'001,
-// 0x7000. They only tell whether an enumeration without other names has any.
+// 0x7000. They serve only to find out whether an enumeration without other names has any.
 template <class T>
 inline constexpr auto round_values = [] {
   value_list<1'500> list;

@@ -77,8 +77,8 @@ struct turn_limits {
   time_span time = std::chrono::microseconds(100);
 };
 
-// Options of a runtime. Each says its unit, its default and its effect. A value that makes no sense
-// is an option_error, which the runtime's constructor throws.
+// Options of a runtime. The comment of each names its unit, its default and its effect. A value
+// that makes no sense is an option_error, which the runtime's constructor throws.
 //
 // Example:
 //     troupe::runtime rt({.workers = 2, .on_error = [](const troupe::failure& f) {

@@ -181,11 +181,11 @@ class runtime {
   }
 
   // Turns an object to which no other code refers into an actor, without moving the object. The
-  // actor runs on the pool, or where `options`, pinned() or on_main() say. Thread: any. Cost: about
-  // 100 ns, and some ns more for each message than for a spawned actor. Errors: usage_error if the
-  // pointer is null, option_error for error_policy::restart and as spawn(), std::bad_alloc; the
-  // object is then destroyed. Lifetime: the actor destroys the object, unless ref::consume takes it
-  // back.
+  // actor runs on the pool, or on the thread that `options`, pinned() or on_main() choose. Thread:
+  // any. Cost: about 100 ns, and some ns more for each message than for a spawned actor. Errors:
+  // usage_error if the pointer is null, option_error for error_policy::restart and as spawn(),
+  // std::bad_alloc; the object is then destroyed. Lifetime: the actor destroys the object, unless
+  // ref::consume takes it back.
   //
   // Example:
   //     struct Log {

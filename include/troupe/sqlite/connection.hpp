@@ -149,8 +149,8 @@ class calls {
         [given = std::tuple(database::keep_parameter(std::forward<P>(parameters))...)](
             session& self, const std::string& words) { return self.execute(words, given); });
   }
-  // The same statement once for each row of parameters, in their order. All of it is stored, or
-  // nothing: when one fails, the error says which, and nothing of the others is left. Rows that
+  // The same statement once for each row of parameters, in their order. All rows are stored, or
+  // none: if one fails, the error names it, and the others are undone. Rows that
   // the statement returns are dropped.
   template <class Row>
   task<changes> execute_many(std::string_view text, std::vector<Row> rows) const {

@@ -333,7 +333,8 @@ std::vector<T> session::read(const std::string& text, const std::tuple<P...>& pa
   return rows;
 }
 
-// Throws the present exception again; a database::error says which row of parameters it is of.
+// Throws the present exception again; a database::error then names the row of parameters that
+// failed.
 [[noreturn]] void refuse_row(std::size_t row, std::size_t rows);
 
 template <class Row>

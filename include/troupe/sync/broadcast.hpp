@@ -78,7 +78,7 @@ class broadcast_state final : public source_base {
   }
 
   // How many have been sent: at least so many, to a thread without the mutex.
-  // order: relaxed  as said above
+  // order: relaxed  as above
   std::uint64_t sent() const noexcept { return sent_.load(std::memory_order_relaxed); }
 
   // Where a receiver begins.

@@ -151,9 +151,9 @@ void check_cases(std::size_t count);
 
 // Waits for the first of several sends and receives that can be done, does it, and leaves the
 // others as if they had never been: no value is lost or sent twice. The result is a variant; its
-// index says which case happened, and it holds the result of that case's co_await (a std::monostate
-// for a send). A receive from a channel that is closed and empty can be done at once, and gives an
-// empty optional: leave out a channel that has ended.
+// index is the number of the case that happened, and it holds the result of that case's co_await (a
+// std::monostate for a send). A receive from a channel that is closed and empty can be done at
+// once, and gives an empty optional: leave out a channel that has ended.
 //
 // Among cases that can be done, one is chosen as if by chance, so that none is neglected. co_await
 // it, with timeout() or stop() if need be, or block in get() on a plain thread.

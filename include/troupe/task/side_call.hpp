@@ -193,8 +193,8 @@ class side_call : public async_call {
     keep();
     return true;
   }
-  // Suspends `user` until this side call, which is pending, is ready. False when the user is
-  // cancelled, which own_wait() then says.
+  // Suspends `user` until this side call, which is pending, is ready. Returns false if the user is
+  // cancelled; own_wait() then reports this.
   bool wait(coroutine& user) noexcept;
   side_wait& own_wait() noexcept { return own_wait_; }
   coroutine& root() const noexcept { return root_; }

@@ -40,7 +40,7 @@ inline constexpr bool is_task = false;
 template <class T>
 inline constexpr bool is_task<task<T>> = true;
 
-// Whether an awaitable is passed on by value (promise_base). It says so itself.
+// Whether an awaitable is passed on by value (promise_base): its class declares passed_by_value.
 template <class Awaitable>
 concept is_small_awaitable = requires {
   typename Awaitable::passed_by_value;

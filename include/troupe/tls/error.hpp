@@ -13,7 +13,7 @@ namespace troupe {
 // The reasons of a tls_error.
 enum class tls_failure : std::uint8_t {
   // the peer's certificate is not trusted, not valid now, or not for this host: verify_result()
-  // says which
+  // returns the reason
   certificate,
   refused_by_peer,  // the peer sent an alert: it does not accept this end, or has found an error
   // the data is not TLS, or is damaged, or there is no common version, cipher or protocol

@@ -98,7 +98,7 @@ struct edge_count {
 // samples as well.
 class sampled_part {
  public:
-  // `which` says that a sample is due.
+  // Call it when `which` has a sample due.
   sampled_part(handler_count& handler, observe::tally& which) noexcept;
   sampled_part(const sampled_part&) = delete;
   sampled_part& operator=(const sampled_part&) = delete;

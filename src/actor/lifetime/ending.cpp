@@ -120,7 +120,7 @@ void end_activation(cell& actor) noexcept {
   if (!mailbox::is_parked(seen)) return;
   activation& active = mailbox::activation_under(seen);
   if (active.suspended != nullptr) end_call(active);
-  // Parked until here: a thread that ends the call's wait finds the actor closed, and says so.
+  // Parked until here: a thread that ends the call's wait finds the actor closed, and reports it.
   // order: relaxed  no thread wakes it any longer
   actor.word.fetch_and(~mailbox::parked_tag, std::memory_order_relaxed);
   turn_type.discard(active);

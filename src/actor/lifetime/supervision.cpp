@@ -35,7 +35,7 @@ struct watch_message final : message {
   promise<ended> watcher;
 };
 
-// Tells the parent that it has a child.
+// Notifies the parent that it has a child.
 struct join_message final : message {
   explicit join_message(cell& joined) noexcept : message(&act_on), child(joined) { add_ref(child); }
   ~join_message() { drop_ref(child); }
@@ -191,7 +191,7 @@ void apply_error_policy(cell& actor, kept_failure failed) noexcept {
       try {
         deliver_urgent(*own.parent, *make_message<escalated_message>(failed));
       } catch (const std::bad_alloc&) {
-        // The parent is not told; the failure is reported all the same.
+        // The parent gets no message; the failure is still reported.
       }
     }
   }

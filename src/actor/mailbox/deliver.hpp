@@ -10,8 +10,8 @@ namespace troupe::actor {
 // active, with its deactivation deferred there: its creator is likely to send it something soon.
 void start_at_home(cell& actor);
 
-// Drops the only ref to an actor that is active on the calling worker, and tells the actor. False
-// when the actor is elsewhere or has other refs: then nothing was done.
+// Drops the only ref to an actor that is active on the calling worker, and notifies the actor.
+// Returns false and does nothing if the actor is elsewhere or has other refs.
 bool drop_at_home(cell& actor) noexcept;
 
 }  // namespace troupe::actor

@@ -6,7 +6,7 @@
 
 namespace troupe::actor {
 
-// Tells the actor that its last ref was dropped (lifetime/ending.cpp).
+// Notifies the actor that its last ref was dropped (lifetime/ending.cpp).
 const char* unreferenced_by_message(message* mail, void* object, message_act act);
 
 // Under drop_old: makes the actor drop surplus mail although its turn is suspended.

@@ -18,7 +18,7 @@ struct awaited {
   std::source_location held_since{};  // of a lock: where its holder took it
   std::uint32_t first_seen = 0;       // long_waits.hpp; 0: no look has seen it
   const void* held_by = nullptr;      // of a lock: its holder, only to be compared
-  unsigned lock = 0;                  // tells locks apart whose holders are in the same line; or 0
+  unsigned lock = 0;  // a number that distinguishes locks whose holders are in the same line; or 0
 };
 awaited look_at(const tasks::suspension& wait);
 // Who holds the lock for which `wait` waits. False when the wait is over.

@@ -124,7 +124,7 @@ TROUPE_INLINE void handle_counted(tasks::running_state& state, thread_counts& co
   handle(state, object, mail);
 }
 
-// At the end of a turn of a runtime that is observed. running_state says which handler runs.
+// At the end of a turn of a runtime that is observed. running_state names the handler that runs.
 TROUPE_INLINE void keep_last(const tasks::running_state& state, cell& actor) noexcept {
   // order: relaxed  the thread's own
   set_last(actor, state.method.load(std::memory_order_relaxed));

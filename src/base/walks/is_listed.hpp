@@ -1,4 +1,4 @@
-// is_listed: whether an object is in an intrusive list, as far as its neighbours tell. For the
+// is_listed: whether an object is in an intrusive list, as far as its neighbours show. For the
 // assertions of walks that pause; the object's memory must be valid.
 #pragma once
 

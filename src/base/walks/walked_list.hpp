@@ -38,7 +38,7 @@ class walked_list {
 
   bool empty() const noexcept { return all_.empty(); }
   T* last() const noexcept { return all_.last(); }
-  // Whether an object is here, as far as its neighbours tell; its memory must be valid.
+  // Whether an object is here, as far as its neighbours show; its memory must be valid.
   bool contains(const T& object) const noexcept { return is_listed(all_, object); }
   void push_front(T& one) noexcept { all_.push_front(one); }
   void insert_after(T* before, T& one) noexcept { all_.insert_after(before, one); }

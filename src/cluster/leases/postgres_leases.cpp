@@ -130,7 +130,7 @@ struct written_renewal {
         lease_ms(std::min(what.lease, longest).count()) {}
 
   renewal what;
-  bool begins_to_leave;  // the row of the member does not say so yet
+  bool begins_to_leave;  // the member's row does not show this yet
   bool has_pages;        // the table of pages may be used
   std::string cluster, name, limit;
   std::int64_t round, lease_ms;
@@ -299,7 +299,7 @@ class in_postgres final : public lease_store {
   std::string cluster_;
   std::optional<postgres::connection> db_;
   std::vector<held_shard> held_;  // of the last view
-  bool said_leaving_ = false;     // the row of the member says so
+  bool said_leaving_ = false;     // the member's row shows that it leaves
   bool has_pages_ = false;        // the table of pages may be used
 };
 

@@ -170,7 +170,7 @@ std::string inbound::serve(const request_frame& request, const std::string& repl
                        {}};
   const state_ref node = core_.node();
   auto message = std::make_unique<served>(node, reply, std::move(permit));
-  // As far as the clock goes, whatever the other node says.
+  // The clock's range, whatever time the other node has sent.
   constexpr std::int64_t remaining_us_max = 1'000'000'000'000;
   if (request.remaining_us > 0)
     message->deadline_ns =

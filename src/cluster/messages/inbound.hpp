@@ -27,8 +27,8 @@ class inbound {
 
   // Takes the messages that are sent to this node, from now on.
   task<> open();
-  // Gives a request to its actor. Returns the frame that says why it did not run; "": its actor
-  // answers.
+  // Gives a request to its actor. Returns the frame with the reason why it did not run; "": its
+  // actor answers.
   std::string serve(const request_frame& request, const std::string& reply,
                     semaphore::permit permit);
   std::uint64_t served_count() const noexcept { return served_.get(); }

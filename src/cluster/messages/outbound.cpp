@@ -198,7 +198,7 @@ task<bool> outbound::try_once(outgoing& message, std::string owner) {
   co_return settle(message, answer);
 }
 
-// Returns false if the answer says that it did not run, and another node may have the actor.
+// Returns false if, by the answer, the message was not handled and another node may have the actor.
 bool outbound::settle(outgoing& message, std::string_view answer) {
   const answer_frame is = checked_answer(answer);
   if (is.kind == answer_kind::not_here || is.kind == answer_kind::full) {

@@ -43,7 +43,7 @@ verdict error::judged() const noexcept {
   }
 }
 
-// Its handler has thrown: only the handler could say which work it had done before.
+// Its handler has thrown: only the handler could know which work it had done before.
 verdict remote_exception::judged() const noexcept {
   return {verdict::party::upstream, verdict::effect::unknown, verdict::again::never};
 }

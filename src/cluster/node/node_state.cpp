@@ -156,7 +156,8 @@ task<> node_state::end_way(std::int64_t until_ns) {
   constexpr milliseconds answers_travel{20};
   while (core_.traffic().waiting.load(relaxed) != 0 && core_.now_ns() < until_ns)
     co_await sleep_for(milliseconds(2));
-  // A node that has asked this one meanwhile is still told that the actor is no longer here.
+  // A node that has asked this node meanwhile still gets the answer that the actor is no longer
+  // here.
   constexpr int pauses_max = 50;
   auto leaves = within_a_moment(core_.way().leave(core_.subject_of(core_.self().id), {}));
   co_await std::move(leaves);

@@ -60,7 +60,7 @@ class placement {
   // Of a drain: these shards are at rest. Thread: any.
   using release = std::function<void(std::vector<held_shard> shards)>;
 
-  // Told in the loop, one at a time. Each may be left out. They must not throw.
+  // Functions that the loop calls, one at a time. Each may be left out. They must not throw.
   struct hooks {
     // The node owns these shards from now on.
     std::function<void(const std::vector<held_shard>& shards)> gained;

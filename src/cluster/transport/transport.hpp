@@ -69,8 +69,8 @@ class transport {
   // has returned.
   virtual task<> leave(std::string subject, std::string queue) = 0;
 
-  // Waits while too many bytes wait to be sent. It says nothing about the receiver. Errors, of
-  // cluster::error: unreachable or denied: nothing was sent; too_large.
+  // Waits while too many bytes wait to be sent. Its end does not mean that the receiver has them.
+  // Errors, of cluster::error: unreachable or denied: nothing was sent; too_large.
   virtual task<> send(std::string subject, std::string bytes) = 0;
   // The same without a wait. Returns false if it would have to, or cannot: nothing was sent.
   virtual bool try_send(const std::string& subject, std::string_view bytes) = 0;

@@ -49,7 +49,7 @@ struct window {
   unsigned marks = 0;                             // on their way
   bool reminded = false;                          // a task looks whether calls wait in vain
   bool used = true;                               // since the windows were looked through
-  std::atomic<bool> takes_bundles{false};         // its taker has said so
+  std::atomic<bool> takes_bundles{false};         // its receiver has announced this
 };
 using window_ptr = std::shared_ptr<window>;
 
@@ -57,8 +57,8 @@ class window_set {
  public:
   explicit window_set(const window_options& chosen) noexcept : chosen_(chosen) {}
 
-  // A mark that is to be sent: an empty request to that subject, whose answer says that all
-  // messages up to here were taken.
+  // A mark that is to be sent: an empty request to that subject, whose answer confirms all messages
+  // up to here.
   struct mark {
     window_ptr target;
     position at;

@@ -130,7 +130,7 @@ task<> send_later(windowed_calls_ptr all, window_ptr of, std::string subject, st
   co_await std::move(sends);
 }
 
-// The answer says that all that was sent before was taken.
+// The answer confirms all messages that were sent before.
 task<std::string> ask(windowed_calls_ptr all, std::string subject, std::string bytes) {
   window_set::entry entry = all->windows.enter(subject, bytes.size());
   if (!entry.entered) {

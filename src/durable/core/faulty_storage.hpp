@@ -1,4 +1,5 @@
-// faulty_storage: a storage of a simulated program, which fails where a search says so.
+// faulty_storage: a storage of a simulated program, which fails at the operations that a search
+// chooses.
 #pragma once
 
 #include <memory>

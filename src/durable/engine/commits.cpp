@@ -172,7 +172,7 @@ milliseconds commits::spent_since(std::int64_t began_ns) const {
 }
 
 // The database has answered whether the batch was stored. All is read anew, since the callers'
-// errors said that the outcome was unknown.
+// errors reported an unknown outcome.
 void commits::end_doubt(const filling& failed, bool is_stored) {
   guard held(core_);
   health_.end_doubt();

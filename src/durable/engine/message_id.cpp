@@ -17,7 +17,7 @@ std::uint64_t hash_of(std::string_view text, std::uint64_t begin) noexcept {
   return base::mix_bits(value);
 }
 
-// Two sequences of 64 bits each, which begin where the operating system's random numbers say.
+// Two sequences of 64 bits each, which begin at random numbers of the operating system.
 TROUPE_NOINLINE message_id next_random() {
   const auto begin = [] {
     std::random_device source;

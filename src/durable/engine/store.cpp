@@ -34,7 +34,7 @@ task<key_page> store::keys_of(std::shared_ptr<parts::engine> engine, const void*
   if (range.most == 0 || range.most > most_max)
     throw usage_error("troupe: durable: key_range::most is " + std::to_string(range.most) +
                       ": it is 1 to " + std::to_string(most_max));
-  const std::size_t most = range.most++;  // the additional key says whether there is another page
+  const std::size_t most = range.most++;  // the additional key shows whether there is another page
   auto asks = engine->keys(tag, std::move(range));
   key_page page;
   page.keys = co_await std::move(asks);

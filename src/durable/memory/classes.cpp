@@ -163,7 +163,7 @@ object classes::object_of(const activation& actor, const std::optional<stored_st
   }
 }
 
-// Events have no number of their own: the newest that the store has seen tells whether an event may
+// Events have no number of their own: the newest that the store has seen shows whether an event may
 // be of a newer program.
 void classes::apply_events(const activation& actor, const stored_state& found,
                            object& object) const {

@@ -17,8 +17,8 @@ constexpr std::size_t reminders_at_once = 100;
 // The system's clock may be set while we wait.
 constexpr milliseconds longest_sleep{30'000};
 
-// The latest time that the system's clock can tell, and the longest span of a timer: no reminder is
-// due later than these.
+// The latest time that the system's clock can represent, and the longest span of a timer: no
+// reminder is due later than these.
 constexpr due_time latest{std::chrono::floor<milliseconds>(
     std::chrono::system_clock::time_point::max().time_since_epoch())};
 constexpr milliseconds longest_span =

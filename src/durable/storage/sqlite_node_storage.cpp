@@ -52,7 +52,8 @@ bool has_rows(session& in, const char* query) {
                     node.path + " since; this one can store nothing any more");
 }
 
-// A store without a cluster cannot tell the shards of its remaining data. It is shut out.
+// Rows of a store without a cluster belong to no known shard: there must be none. The new owner
+// shuts that store out.
 void upgrade(session& session, const identity& node) {
   if (has_rows(session, "SELECT 1 FROM durable_inbox UNION ALL SELECT 1 FROM durable_reminders"))
     throw usage_error(

@@ -1,5 +1,5 @@
 // proxy_header: reads the header of the PROXY protocol, versions 1 and 2, with which a proxy begins
-// a connection to say for which client it makes it.
+// a connection to name the client for which it connects.
 // https://www.haproxy.org/download/3.0/doc/proxy-protocol.txt
 #pragma once
 
@@ -35,8 +35,8 @@ struct proxy_step {
 // none of version 2 with IPv4 or IPv6 addresses and without additions.
 inline constexpr std::size_t proxy_header_least = 107;
 
-// Reads the bytes that have arrived. A reader that reads exactly as many bytes as `more` says never
-// reads a byte behind the header. `most`: bytes of the header. Pure.
+// Reads the bytes that have arrived. A reader that reads exactly `more` bytes each time never reads
+// a byte behind the header. `most`: bytes of the header. Pure.
 proxy_step read_proxy_header(std::string_view came, std::size_t most, proxy_header& to) noexcept;
 
 }  // namespace troupe::http

@@ -33,7 +33,7 @@ task<tcp_stream> connect_plain(client_resources& core, const url& peer,
       .stop(within.stop());
 }
 
-// So that the caller can tell the proxy's absence from the target's.
+// The separate error type lets the caller distinguish the proxy's absence from the target's.
 task<tcp_stream> connect_proxy(client_resources& core, const url& to, const proxy_server& by,
                                const tasks::limits& within) {
   std::string why;
@@ -51,7 +51,7 @@ task<tcp_stream> connect_proxy(client_resources& core, const url& to, const prox
 task<int> read_status(client_wire& wire, const url& to, const proxy_server& by,
                       const tasks::limits& within) {
   for (int interim = 0; interim <= interim_max;) {
-    wire.reads.answers(method::head);  // the answer ends with its head, whatever its fields say
+    wire.reads.answers(method::head);  // the answer ends with its head, whatever its fields contain
     const parser::step step = wire.reads.next(wire.input());
     const int status = wire.reads.head().status;
     wire.consume(step.consumed);

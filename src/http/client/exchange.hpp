@@ -66,7 +66,7 @@ class exchange {
   exchange& operator=(const exchange&) = delete;
   virtual ~exchange() = default;
 
-  // Sends the request. `lines`: its fields, but for those that say how long the body is.
+  // Sends the request. `lines`: its fields, except for those with the length of the body.
   virtual task<> send_request(client_request& asked, const route& by, const std::string& lines) = 0;
   virtual task<> send_piece(std::string_view bytes) = 0;
   // Reads the head of the answer, and skips interim answers (1xx).
@@ -77,8 +77,8 @@ class exchange {
   }
   // The same, as the server has sent it.
   virtual task<std::string_view> next_encoded() = 0;
-  // The body is decoded from now on if it has a coding that is known; the head then says nothing of
-  // the coding. Call it when the head was read.
+  // The body is decoded from now on if it has a coding that is known; the fields of the coding are
+  // then removed from the head. Call it when the head was read.
   void begin_decoding(http::method asked);
   // The next piece, behind the pieces that a read_all() collected before it was given up.
   task<std::string_view> read();
@@ -151,7 +151,7 @@ class exchange {
 
 // Whether one of the lines `Name: value` has that name.
 bool names_field(std::string_view lines, std::string_view name) noexcept;
-// Whether a request says how many bytes its body has: it has a body, or its method (POST, PUT,
+// Whether a request announces the length of its body: it has a body, or its method (POST, PUT,
 // PATCH) expects a body.
 bool has_length_line(client_request& asked) noexcept;
 // The line of the field Cookie, if there are cookies for the request.

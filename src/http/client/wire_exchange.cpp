@@ -41,7 +41,7 @@ task<> wire_exchange::send_request(client_request& asked, const route& by,
   }
   upload writer(*this);
   const bool is_whole = co_await run_upload(pieces(writer), server_end());
-  if (!is_whole) {  // the server may have said why
+  if (!is_whole) {  // the server may have sent the reason
     refused_bytes_ = true;
     keep_ = false;
     throw io_error("send", where_ + ", whose server has ended the connection", EPIPE);
@@ -73,7 +73,7 @@ task<> wire_exchange::send(std::string_view bytes) {
     keep_ = false;
     throw;
   } catch (const timed_out&) {
-    // The server takes no more of the request, and may have said why.
+    // The server accepts no more of the request, and may have sent the reason.
     refused_bytes_ = !life_.over() && wire_->has_news();
     keep_ = false;
     throw;
@@ -103,8 +103,9 @@ void wire_exchange::end_early() {
 }
 
 // Returns false at the end of the stream. A TLS stream that ended without an announced end counts
-// as truncated, whatever HTTP says: an attacker may have cut it. The same holds for a connection
-// that was reset in the middle of an answer: a server says by that that the answer is not whole.
+// as truncated, even if HTTP allows the end here: an attacker may have cut it. The same holds for a
+// connection that was reset in the middle of an answer: with the reset the server marks the answer
+// as incomplete.
 task<bool> wire_exchange::receive(const tasks::limits& within) {
   bool cut = false;
   std::size_t bytes = 0;

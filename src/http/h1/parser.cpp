@@ -514,7 +514,7 @@ fault parser::check_head(std::string_view section) {
     return fault::bad_length;
   }
   head_.has_body = head_.chunked || head_.length > 0;
-  // True when the message ends with its head, whatever its fields say. llhttp is not told of this.
+  // True if the message ends with its head, whatever its fields contain. llhttp does not know this.
   bool is_bare = false;
   if (side_ == side::responses) {
     is_bare = answers_ == method::head || head_.status < 200 || head_.status == 204 ||

@@ -3,7 +3,7 @@
 // Threads: the connection's task and its children, one at a time.
 // Invariants
 //   C1  At most one of the reader and the writer writes.
-//   C4  GOAWAY is announced once, and says once which requests are the last.
+//   C4  GOAWAY is announced once, and names the last requests once.
 //   C5  A reader that has ended reads no more, unless the connection was parked.
 #pragma once
 
@@ -75,7 +75,7 @@ class goaway_stage {
     if (stage_ == stage::announced) stage_ = stage::answered;
   }
   bool is_answered() const noexcept { return stage_ == stage::answered; }
-  // GOAWAY is to say now which requests are the last. Returns false if it has said so.
+  // GOAWAY is now to name the last requests. Returns false if it has named them already.
   bool begin_last() noexcept {
     if (stage_ == stage::last) return false;
     stage_ = stage::last;

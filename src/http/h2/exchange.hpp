@@ -42,7 +42,7 @@ namespace troupe::http::h2 {
 class exchange;
 
 // The connection that carries exchanges, as they use it. Threads: the connection's task and its
-// children, if nothing else is said.
+// children, unless a function says otherwise.
 class carrier : protected server_session_events {
  public:
   carrier(const carrier&) = delete;

@@ -23,7 +23,7 @@ struct streamed_body {
   event_function events;
   std::optional<coding> coded_by;  // the pieces are encoded
   std::optional<std::uint64_t> length;
-  // The length that the head says: none for a body that is encoded.
+  // The length that the head announces: none for a body that is encoded.
   std::optional<std::uint64_t> sent_length() const noexcept {
     return coded_by ? std::nullopt : length;
   }

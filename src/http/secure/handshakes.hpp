@@ -1,13 +1,13 @@
 // handshakes: the TLS handshakes of one server: how many are under way, and how they have ended.
 //
 // A listener with TLS accepts by these limits: the server's and the handshakes' limit. A
-// listener without TLS is not affected by the second one. One client makes only so many handshakes
-// at a time as its share; the others of it are accepted, and wait in line. Clients that say nothing
-// therefore take neither all the handshakes nor the listener's backlog.
+// listener without TLS is not affected by the second one. One client makes at most its share of
+// handshakes at a time; its further connections are accepted, and wait in line. Silent clients
+// therefore take neither all handshakes nor the listener's backlog.
 // Threads: any.
 //
 // Rejected: to end handshakes of a client beyond its share; a slow but honest client that opens
-// many connections looks the same as one that says nothing.
+// many connections looks the same as a silent client.
 #pragma once
 
 #include <atomic>

@@ -46,7 +46,7 @@ class handling : protected request_source {
   std::uint64_t body_limit() const noexcept;
   // Prepares to decode the body, if it is to be decoded. Call it when the route was found.
   fault begin_decoding();
-  // The answer to a request that is refused, which says why.
+  // The answer to a request that is refused; it contains the reason.
   response refusal(fault why) const;
   // The input of next_piece(): the next piece of the body as it came, valid until the next call.
   virtual task<std::string_view> next_encoded() = 0;

@@ -269,7 +269,7 @@ void connection::refuse(fault why) {
   answer_plainly(status_of(why));
 }
 
-// The same, when the head was read, so that it says which form of an error the peer prefers.
+// The same after the head was read: the head contains the form of errors that the peer prefers.
 void connection::refuse_request(fault why) {
   closing_.close_and_linger();
   if (progress_.answer_begun()) return;
@@ -502,8 +502,8 @@ task<> connection::skip_body() {
 
 namespace {
 
-// Nothing follows the head of an answer with one of these statuses, whatever the head says.
-// A 205 says so by a length of zero.
+// Nothing follows the head of an answer with one of these statuses, whatever the head contains. A
+// 205 announces a length of zero.
 bool may_have_body(int status) noexcept {
   return status >= 200 && status != 204 && status != 205 && status != 304;
 }

@@ -166,7 +166,7 @@ void server_state::enter(live_connection& live) {
   {
     const auto held = lock();
     link(live);
-    // stop() has told the connections that were in the list by then; this one came later.
+    // stop() has notified the connections that were in the list by then; this one came later.
     if (stopping.stop_requested() && (idle_time_.count() == 0 || live.speaks_h2_))
       end_live(live, all_end_ ? connection_ending::aborted : connection_ending::draining);
     start_sweep = !std::exchange(sweeping_, true);
@@ -313,9 +313,9 @@ void server_state::shed_handshakes() {
   shed_oldest(live_since, [](const parked&) { return never_ns; });
 }
 
-// The functions say since when a connection may be ended, or never_ns. Returns false when none may.
-// One walk finds the time of the last one to be ended, another one ends those up to that time:
-// connections may come and go between two pieces.
+// The functions return the time from which a connection may be ended, or never_ns. Returns false if
+// no connection may be ended. One walk finds the time of the last connection to be ended, a second
+// walk ends the connections up to that time: connections may come and go between two pieces.
 template <class LiveSince, class ParkedSince>
 bool server_state::shed_oldest(LiveSince live_since, ParkedSince parked_since) {
   std::vector<std::int64_t> times;
@@ -395,7 +395,7 @@ void server_state::stop() {
     idle_time_ = std::chrono::nanoseconds(0);
   }
   hurried.request_stop();
-  // Handlers see this request, and each answer from here on says that it is the last.
+  // Handlers see this request, and each answer from here on announces that it is the last.
   stopping.request_stop();
   accepting.request_stop();
   for_each(live_, [this](live_connection& live) { end_live(live, connection_ending::draining); });

@@ -539,7 +539,7 @@ int websocket::breach_of(unsigned first, unsigned second) const noexcept {
   const bool is_last = (first & last_frame) != 0;
   const bool fits = is_control ? is_last && length <= control_bytes_max
                                : (code == continuation) == arrival_.is_in_message();
-  // The first frame of a message says whether the message is compressed.
+  // A bit of a message's first frame shows whether the message is compressed.
   const bool may_deflate = parts_ != nullptr && (code == text || code == binary);
   const unsigned reserved = may_deflate ? 0x30 : 0x70;
   const bool is_masked = (second & 0x80) != 0;  // clients mask their frames, servers do not
@@ -660,7 +660,7 @@ task<> websocket::send_answer() {
     try {
       co_await send_frame(ends ? close_frame : pong, std::move(payload));
     } catch (const io_error&) {
-      if (!ends) throw;  // otherwise the peer has disconnected, as it said
+      if (!ends) throw;  // otherwise the peer has disconnected, as it announced
     }
   }
   if (ends && terms_.is_client) co_await over_.end_with_peer();

@@ -24,7 +24,7 @@ Result checked(Result result) noexcept {
   return result < 0 ? static_cast<Result>(-errno) : result;
 }
 
-// True for the error by which a system or a file system says that it lacks this call or flag.
+// True for the error of a system or a file system that lacks this call or flag.
 bool lacks_this(std::ptrdiff_t result) noexcept {
   return result == -EOPNOTSUPP || result == -ENOSYS || result == -EINVAL;
 }

@@ -26,8 +26,8 @@ inline operation_queue& queue_of(operation& operation) noexcept {
   return operation.what == action::ended ? operation.at->watchers : operation.at->writers;
 }
 
-// True when the error of accept() concerns the connection and not the listener. accept(2) says to
-// try again then.
+// True if the error of accept() concerns the connection and not the listener: accept(2) recommends
+// to try again.
 bool is_of_the_peer(std::ptrdiff_t result) noexcept;
 
 }  // namespace troupe::io

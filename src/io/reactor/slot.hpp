@@ -66,7 +66,7 @@ struct alignas(64) slot {
   std::unique_ptr<kept_input> kept;  // null for most
   slot* next_free = nullptr;
   std::uint16_t generation = 0;
-  // False only after the system said so, until the system reports a change.
+  // False only after a call that would have blocked, until the system reports a change.
   bool can_read = true, can_write = true;
   // The first operation of the queue was asked to end.
   bool reader_ends = false, writer_ends = false, watcher_ends = false;

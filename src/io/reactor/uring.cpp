@@ -205,7 +205,7 @@ class uring_reactor final : public reactor {
     if (last) free_slot(at);
   }
 
-  // Takes the buffer that the system has chosen. If the system does not say that the socket has
+  // Takes the buffer that the system has chosen. If the system does not report that the socket has
   // more bytes, the next read need not try before it waits.
   void receive_lease(operation& operation, int result, unsigned flags) noexcept {
     if (operation.what == action::read)
@@ -231,7 +231,8 @@ class uring_reactor final : public reactor {
 
   bool is_over(slot& at, operation& operation, int result) noexcept {
     operation.result = result;
-    // Whatever the system says, the descriptor is closed, and its number may already be used again.
+    // Whatever the system returns, the descriptor is closed, and its number may already be used
+    // again.
     if (operation.what == action::close && result != -ECANCELED)
       return operation.result = result == -EINTR ? 0 : result, true;
     // The ring has no buffer at this moment, whether or not bytes have arrived. The operation

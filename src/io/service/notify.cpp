@@ -203,7 +203,8 @@ void ready() noexcept {
 
 void stopping() noexcept { notify("STOPPING=1\n"); }
 
-// systemd requires the time, to tell this message from the ready() of an earlier one.
+// systemd requires the time, to distinguish the ready() of this reload from the ready() of an
+// earlier one.
 void reloading() noexcept {
   timespec now{};
   ::clock_gettime(CLOCK_MONOTONIC, &now);

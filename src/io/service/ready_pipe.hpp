@@ -5,7 +5,7 @@ namespace troupe::service {
 
 // Keeps the descriptor until ready() is called.
 void keep_ready_pipe(int fd) noexcept;
-// Tells the process before this one, once. Does nothing if there is none.
+// Notifies the process before this one, once. Does nothing if there is none.
 void tell_predecessor() noexcept;
 
 }  // namespace troupe::service

@@ -35,7 +35,7 @@ std::vector<std::string> own_environment() {
   return environment;
 }
 
-// Waits until the program says that it is ready, or ends.
+// Waits until the program reports that it is ready, or ends.
 task<> await_ready(process& next, pipe_stream& from, const std::string& program,
                    std::chrono::nanoseconds at_most) {
   std::array<char, 1> said{};

@@ -1,4 +1,5 @@
-// The end of an operation: whom a reactor tells. In one file, so that it is one function.
+// The end of an operation: the notification of its user by a reactor. In one file, so that it is
+// one function.
 #include "io/reactor/reactor.hpp"
 #include "io/suspensions/arrival.hpp"
 #include "troupe/io/operations/suspension.hpp"

@@ -5,7 +5,8 @@
 //   1      done
 //
 // Invariants
-//   W1  the result is whole before the word says done, and a thread that sees that sees the result.
+//   W1  the result is complete before the word is `done`; a thread that reads `done` sees the
+//       result.
 //   W2  a waiter that attached is in the list that finish() returns, once; a waiter that was
 //       refused or detached is not.
 //   W3  the end of the job waits, directly or not, for the thread that detaches: finish() comes
@@ -62,8 +63,8 @@ class job_word {
     at->next = static_cast<Waiter*>(waiter.next);
   }
 
-  // The result is there. Returns the waiters, newest first; read a waiter's `next` before you tell
-  // it.
+  // The result is there. Returns the waiters, newest first; read a waiter's `next` before you
+  // notify it.
   Waiter* finish() noexcept {
     // order: acq_rel  publishes the result (W1); sees the waiters whole, older ones too: each
     // compare-and-swap in between keeps the writes published earlier

@@ -10,7 +10,7 @@ constinit std::atomic<std::uint32_t> numbers{0};
 }  // namespace
 
 std::uint32_t number_in_trace(job& job) noexcept {
-  // order: relaxed (all)  a number says nothing about other memory
+  // order: relaxed (all)  a number publishes no other memory
   std::uint32_t known = job.number.load(std::memory_order_relaxed);
   if (known != 0) return known;
   const std::uint32_t mine = numbers.fetch_add(1, std::memory_order_relaxed) + 1;

@@ -82,7 +82,7 @@ extern const tasks::job_waits waits_of_threads;
 
 // Adds the waiter. False when the job is done already.
 bool attach(job& job, waiter& one) noexcept;
-// The job is done: tells all its waiters. The caller has a ref.
+// The job is done: notifies all its waiters. The caller has a ref.
 void finish(job& job) noexcept;
 
 }  // namespace troupe::jobs

@@ -16,7 +16,7 @@ class registry_state {
  public:
   struct entry {
     named_actor actor;
-    std::uint64_t number = 0;  // tells it from an actor that has the same name later
+    std::uint64_t number = 0;  // differs from the number of an actor that has the same name later
     std::shared_ptr<end_watch> watch;
   };
   using waiting = std::vector<promise<named_actor>>;

@@ -126,7 +126,8 @@ task<wire_ptr> open_wire(server to, std::shared_ptr<wire_options> by) {
       make_identity(on->address, on->about.nonce, std::shared_ptr<const options>(by, &chosen));
   const identity who = co_await std::move(makes);
   const std::string says = hello(chosen.name, on->secure.is_open(), who);
-  // A server that refuses us may have said so, and gone, before it has read this.
+  // A server that refuses the client may have sent the reason and disconnected before it reads
+  // this.
   std::exception_ptr unsent;
   try {
     task<> writes = on->write(says, std::chrono::nanoseconds::max());

@@ -1,7 +1,7 @@
 // parser: the bytes of a NATS server as events. It uses neither a socket nor a clock.
 //
-// Limits: a line has at most 4 KiB, an INFO line 64 KiB; a header and a payload as the options say.
-// Memory grows with the bytes that come, never with a length that was announced.
+// Limits: a line has at most 4 KiB, an INFO line 64 KiB; a header and a payload are limited by the
+// options. Memory grows with the bytes that arrive, never with an announced length.
 #pragma once
 
 #include <cstddef>

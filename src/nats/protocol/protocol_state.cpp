@@ -28,7 +28,7 @@ std::string_view quoted(std::string_view text) noexcept {
                                        : text.substr(begin + 1, end - begin - 1);
 }
 
-// As far as the first and the last word tell.
+// Checks only the first and the last word.
 [[maybe_unused]] bool has_whole_commands(std::string_view text) noexcept {
   constexpr std::string_view commands[] = {"SUB ", "UNSUB ", "PUB ", "HPUB ", "PING\r", "PONG\r"};
   return text.empty() ||

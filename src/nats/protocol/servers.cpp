@@ -124,7 +124,7 @@ void server_list::add(const std::vector<std::string>& told) {
     const std::string name = added.authority();
     const auto same = [&](const server& known) { return known.authority() == name; };
     if (std::ranges::any_of(all_, same)) continue;
-    // Servers tell of numeric addresses, and have the name in their certificates.
+    // Servers announce numeric addresses, and their certificates contain the name.
     const server& given = all_.front();
     if (is_numeric(added.host) && !is_numeric(given.host))
       added.tls_name = given.tls_name.empty() ? given.host : given.tls_name;

@@ -52,8 +52,8 @@ class history {
  public:
   static constexpr std::size_t series_max = 2'000;
 
-  // The first look at a table only tells from where on its counters and histograms count, since the
-  // process may be older. A row that comes later began at 0.
+  // The first look at a table only sets the start values of its counters and histograms, since the
+  // process may be older. A row that appears later began at 0.
   // A label named `runtime` is left out: a history belongs to one runtime. Throws std::bad_alloc,
   // and is then as if some of the numbers had not been there.
   void add(const number_tables& now, std::int64_t now_ns);

@@ -31,7 +31,7 @@ struct socket_fault {
 // if that is null or empty.
 std::string socket_folder(const char* runtime_folder, ::uid_t user);
 
-// Nothing if the folder is as O1 says. Otherwise the fault.
+// nullopt if the folder fulfils O1; otherwise its fault.
 std::optional<socket_fault> check_folder(const std::string& folder, ::uid_t user);
 
 // Nothing if the path fits into a socket's address, which it fills in. Otherwise the fault.

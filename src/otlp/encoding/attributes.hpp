@@ -22,8 +22,8 @@ base::json_text begin_request(std::string_view part, std::string_view scopes,
                               std::string_view resource);
 std::string end_request(base::json_text out);
 
-// How many records the collector says it has refused, by the member `key` of its answer; 0 if the
-// text is anything else than OTLP's JSON. At most `most`.
+// The number of records that the collector has refused, by the member `key` of its answer; 0 if the
+// text is not OTLP's JSON. At most `most`.
 std::uint64_t rejected_in(std::string_view answer, std::string_view key,
                           std::uint64_t most) noexcept;
 

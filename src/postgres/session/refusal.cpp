@@ -82,8 +82,8 @@ error refusal(const PGresult* refused, std::string_view where, effect done) {
 
 namespace {
 
-// "FATAL:  28P01: password authentication failed": takes the state out of the text. libpq has no
-// other way to tell it when a connection fails.
+// "FATAL:  28P01: password authentication failed": takes the state out of the text. libpq reports
+// it in no other way when a connection fails.
 std::string take_state(std::string& words) {
   constexpr std::size_t state_bytes = 5;
   for (std::size_t at = words.find(":  "); at != std::string::npos;

@@ -155,7 +155,7 @@ void check_many(std::size_t rows) {
                               "; use copy_in, or several calls");
 }
 
-// The server tells the types of the statement, by which its values are sent.
+// The server reports the types of the statement's parameters; the values are sent in these types.
 void session::prepare(const std::string& text) {
   state& s = *state_;
   if (const char* const why = why_refused(text))

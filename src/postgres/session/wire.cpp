@@ -221,7 +221,7 @@ void drop_notice(void* of_wire, const PGresult* notice) noexcept {
   static_cast<wire*>(of_wire)->note_message(bytes_of(notice));
 }
 
-// OpenSSL may have decrypted more than libpq has read; the socket does not tell.
+// OpenSSL may have decrypted more than libpq has read; the socket does not show this.
 bool has_more_inside(PGconn* pg) noexcept {
   if (PQsslInUse(pg) == 0) return false;
   const auto* const ssl = static_cast<const SSL*>(PQsslStruct(pg, "OpenSSL"));

@@ -38,8 +38,8 @@ struct wire {
   wire& operator=(const wire&) = delete;
   ~wire() { PQfinish(pg); }
 
-  // How a reading ended. `more`: bytes are left, and the socket may not tell. `flooded`: libpq may
-  // hold more than `most` bytes.
+  // How a reading ended. `more`: bytes are left, and the socket may not show it. `flooded`: libpq
+  // may hold more than `most` bytes.
   enum class input : std::uint8_t { all, more, broken, flooded };
   // Reads the bytes that have arrived, in a bounded number of rounds: a server that sends without
   // end keeps no turn busy. The bytes are counted, since libpq keeps each report of a parameter and

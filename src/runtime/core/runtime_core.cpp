@@ -1,6 +1,6 @@
 // How a runtime starts (the constructor, make_executors), ends (shut_down), places actors
 // (placement_of, pinned_index), stops (stop, carry_out_stop, end_stop), runs (run, run_round), and
-// tells of itself (dump, metrics).
+// reports on itself (dump, metrics).
 #include "runtime/core/runtime_core.hpp"
 
 #include <pthread.h>
@@ -264,8 +264,8 @@ void runtime_core::print_unheard() noexcept {
   }
 }
 
-// If an exception leaves the runtime's scope, the program may have been about to call run(): say
-// nothing then.
+// Prints nothing if an exception leaves the runtime's scope: the program may have been about to
+// call run().
 void runtime_core::print_never_run(std::uint64_t lost) noexcept {
   if (lost == 0 || run_stage_.was_entered() || std::uncaught_exceptions() != 0) return;
   char text[256];
@@ -667,7 +667,7 @@ void runtime_core::wait_main(std::chrono::nanoseconds at_most) {
 }
 
 // The main thread leaves for a loop of the user's own, in which its descriptor wakes it. A
-// simulation cannot tell whether it has something to do without doing it.
+// simulation cannot find out whether it has something to do without doing it.
 void runtime_core::go_elsewhere() noexcept {
   if (main_ != nullptr) {
     main_->begin_wait_elsewhere();

@@ -1,8 +1,8 @@
 // failure_log: the failures that no run() has thrown yet, in the order in which they happened.
 //
 // Threads: any. A failure is kept even when memory is out, since that may be why something failed:
-// the log always has spare nodes for 16 more. When those are used up too, one entry says that there
-// were other failures.
+// the log always has spare nodes for 16 more. When those are also used up, one entry reports that
+// there were other failures.
 //
 // Bounded by number and by bytes: the first failures stay, up to half of each limit, and after them
 // the newest. Failures between these are dropped, and their contexts released.

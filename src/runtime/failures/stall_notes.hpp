@@ -1,4 +1,4 @@
-// stall_notes: the stalls of a runtime that no warning has told of yet. run() notes them, and the
+// stall_notes: the stalls of a runtime that no warning has reported yet. run() notes them, and the
 // observer, which lies above it, takes them (observing/warning_watch.hpp).
 #pragma once
 

@@ -21,8 +21,8 @@ namespace {
 
 thread_local const explored_here* of_thread = nullptr;
 
-// Tells at the end of the program which holds were not met, and where it left the recorded way; or
-// writes all that it sees for `troupe explore`, which then says it.
+// Reports at the end of the program which holds were not met, and where the program left the
+// recorded way; or writes all that it sees for `troupe explore`, which then reports it.
 class replay {
  public:
   explicit replay(const std::string& file)

@@ -3,7 +3,7 @@
 //
 // A state is the sum of the names of all messages that were sent and not handled, and of the lines
 // where handlers wait (execution::state). The actors' objects are no part of it: it comes again in
-// a loop that counts as well, and therefore says nothing below the bound. A program whose state
+// a loop that counts as well, and therefore proves nothing below the bound. A program whose state
 // does not come again may only be long, and has twice as many turns.
 //
 // Thread: the simulation's own.

@@ -29,7 +29,7 @@ enum class story_kind : std::uint8_t {
   waits,    // the handler of the actor, for `text` at `place`
   outside,  // `text`, a timer or I/O, makes something ready
   broken,   // a property does not hold
-  fault,    // `text` fails; the members from `callers` to `turn` say where
+  fault,    // `text` fails; the members from `callers` to `turn` give the position
 };
 
 struct story_event {

@@ -66,7 +66,7 @@ std::string path_of(const char* module) {
 std::string without_qualifiers(std::string text) {
   for (const std::string_view part : {"{anonymous}::", "(anonymous namespace)::", "&"}) {
     for (std::size_t at = 0; (at = text.find(part, at)) != std::string::npos;) {
-      // of a parameter's type the '&' says something
+      // the '&' of a parameter's type has a meaning
       if (part == "&" && at != 0) break;
       text.erase(at, part.size());
     }

@@ -145,7 +145,7 @@ class seeded_source final : public choice_source {
 };
 
 // The names of runnables. Under the simulation's mutex. No policy but work stealing uses the
-// deferred_slot of a runnable: here 0 says that it has a name.
+// deferred_slot of a runnable: here 0 means that it has a name.
 class runnable_names {
  public:
   explicit runnable_names(choice_name root = program_name) noexcept : program_{{root}} {}

@@ -52,7 +52,7 @@ class basic_run_queue {
     return item;
   }
 
-  // The oldest, from a queue that is not empty; `more` says whether others are left.
+  // The oldest, from a queue that is not empty; `more` is set to whether others are left.
   TROUPE_INLINE Item& take(bool& more) noexcept {
     const std::size_t begin = get(begin_);
     Item* item = items_[begin & mask_];

@@ -1,9 +1,9 @@
-// wake_hint_queue: says which deferred runnables of a worker have got mail from other threads.
+// wake_hint_queue: the deferred runnables of a worker that have got mail from other threads.
 //
 // A wake hint means "look at this runnable". It may come twice, or for a runnable that has changed
 // its worker or was freed (its memory still holds a runnable): the taker checks. When more hints
-// come than the queue holds, the oldest are lost and take() says so: then all deferred runnables
-// are looked at.
+// come than the queue holds, the oldest are lost and take() reports this: then the worker looks at
+// all deferred runnables.
 // Threads: push: any; take: the holder of the worker's lock. Cost of a push: two atomic exchanges.
 // Invariants
 //   N1  the item of each finished push is taken, or a take() after it returns true.

@@ -467,7 +467,7 @@ bool work_stealing::steal_if_worth(worker& self, worker& victim, std::int64_t no
   return true;
 }
 
-// The call that made this worker a searcher told it the length of the victim's turns. Turns that
+// The call that made this worker a searcher passed it the length of the victim's turns. Turns that
 // the victim has run since may show another length.
 bool work_stealing::steal_by_hint(worker& self, std::int64_t now) {
   worker* const victim = std::exchange(self.victim, nullptr);
@@ -515,7 +515,8 @@ work_stealing::pace work_stealing::look_at(worker& victim, std::int64_t now,
   const std::uint64_t turns = victim.turns.load(std::memory_order_relaxed);
   const std::int64_t span = now - victim.seen_at_ns.load(std::memory_order_relaxed);
   const std::uint64_t done = turns - victim.seen_turns.load(std::memory_order_relaxed);
-  // Another searcher has looked a moment ago, or with a later clock: that says nothing of the pace.
+  // Another searcher has looked a moment ago, or with a later clock: that shows nothing of the
+  // pace.
   if (span < pace_span_min_ns) return {};
   if (done == 0) {
     // The victim is stuck in one turn: whatever waits there is worth taking.

@@ -56,7 +56,7 @@ class work_stealing final : public policy {
                                 worth_stealing_short_ns = 300'000;
   // A victim that is in one turn for longer than this is stuck.
   static constexpr std::int64_t stuck_ns = 40'000;
-  // Looks at a victim that follow each other faster do not tell its pace.
+  // Looks at a victim that follow each other faster do not show its pace.
   static constexpr std::int64_t pace_span_min_ns = 1'000;
   // A searcher that has stolen from a victim with long turns calls others for the work that it
   // left, or cannot do at once, if that work takes at least this time: a call costs the searcher 12

@@ -318,7 +318,7 @@ void end_span(call_context& context, const std::exception_ptr& failure) noexcept
   if (context.trace() != nullptr) context.trace()->end_span(failure);
 }
 
-// Without memory for a node, the call is not told, and its waits end as if it had no context.
+// Without memory for a node, the call gets no notice, and its waits end as if it had no context.
 void watch_context(async_call& call) noexcept try {
   call_context& own = call_context::make(call.context, call.context->clock());
   call.context = &own;

@@ -155,7 +155,7 @@ bool group::pause(branch& of) noexcept {
   return is_paused;
 }
 
-// As a message it tells the group that its time is over. It owns itself while it is on its way.
+// As a message it notifies the group that its time is over. It owns itself while it is on its way.
 struct group::hold_limit final : suspension, timer {
   // Null without memory, or without a thread that keeps the time.
   static hold_limit* begin(group& all) noexcept;

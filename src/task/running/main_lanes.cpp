@@ -118,7 +118,7 @@ bool main_lanes::waits_for_itself(std::uint8_t lane) noexcept {
   const auto last = std::chrono::steady_clock::now() + time_to_call_run();
   while (belongs_to(lane, self)) {
     if (is_run_by(lane, self) || std::chrono::steady_clock::now() >= last) return true;
-    // sleeps: run() tells no other thread that it begins
+    // sleeps: run() notifies no other thread of its begin
     std::this_thread::sleep_for(between_looks);
   }
   return false;

@@ -1,5 +1,5 @@
 // running: the work of each thread right now: an actor's turn, a posted procedure, jobs, or nothing
-// of a runtime's. For the layers above, and for messages that say why a stop takes so long.
+// of a runtime's. For the layers above, and for messages that explain why a stop takes so long.
 #pragma once
 
 #include <atomic>
@@ -25,7 +25,7 @@ struct running_state {
   std::atomic<void*> actor{nullptr};  // a cell; null outside of turns
   std::atomic<const runtime_state*> runtime{nullptr};
   std::atomic<sched::message::handler> method{nullptr};
-  // the procedure's name, when its kind alone does not tell
+  // the procedure's name, when its kind alone does not identify it
   std::atomic<const char*> what{nullptr};
   // the actor's mail is handled off the fast path (src/actor/turn/turn_limit.hpp); a stop also sets
   // it

@@ -21,7 +21,7 @@ constinit span_list ended_spans;
 
 namespace {
 
-// Only libstdc++ tells it without a throw.
+// Only libstdc++ returns the type without a throw.
 const std::type_info* type_in(const std::exception_ptr& error) {
 #if defined(_LIBCPP_VERSION)
   if (error == nullptr) return nullptr;

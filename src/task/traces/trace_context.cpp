@@ -168,7 +168,7 @@ trace_context trace_context::child() const {
 }
 
 // A later version may append more behind another `-`; its first four parts are read as the parts
-// of version 0, as the standard says.
+// of version 0, as the standard requires.
 std::optional<trace_context> trace_context::parse(std::string_view field,
                                                   std::string_view state) noexcept {
   if (field.size() < field_length || field[trace_at - 1] != '-' || field[span_at - 1] != '-' ||

@@ -1,10 +1,10 @@
 // chunk_map: where the chunks of contexts lie, and which context owns each page of a chunk. For the
 // library's own use; users meet owner_of.
 //
-// Context memory lies in chunks of 2 MiB, aligned to their size. The first page of a chunk says
-// which context owns each of its pages. A bitmap with one bit for each 2 MiB of the address space
-// says where chunks are: any pointer may be looked up. An allocation that needs more than one chunk
-// gets several chunks in a row for itself, of which only the first begins with such a page; a
+// Context memory lies in chunks of 2 MiB, aligned to their size. The first page of a chunk lists
+// the context that owns each of its pages. A bitmap with one bit for each 2 MiB of the address
+// space marks the chunks: any pointer may be looked up. An allocation that needs more than one
+// chunk gets several chunks in a row for itself, of which only the first begins with such a page; a
 // second bitmap marks the others.
 #pragma once
 

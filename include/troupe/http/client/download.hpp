@@ -77,9 +77,9 @@ class download_call {
 using downloading = tasks::limited_task<download_call>;
 
 // Downloads to the file at `path`. Await it in a handler or a task, optionally with .timeout(span)
-// and .stop(token). The bytes are written to path + ".part" at first; path + ".part.info" says of
-// which version they are. When all are there the file gets its name at once (rename), and replaces
-// one that had it.
+// and .stop(token). The bytes are written to path + ".part" at first; path + ".part.info" names
+// their version. When the file is complete, one rename gives it its name, and replaces a file that
+// had that name.
 //
 // If the connection ends before the end of the body, or if an earlier call, of this or an earlier
 // process, has left a part, only the rest is requested: with Range, and with If-Range, so that the

@@ -9,7 +9,8 @@ namespace troupe::http {
 
 // The proxies of a client, as client_options::proxies. Each is "http://host:port" or "host:port",
 // with "user:password@" in front of the host if the proxy requires Basic authentication (encode
-// special letters with %); "": none. The default is no proxy, whatever the environment says.
+// special letters with %); "": none. The default is no proxy, even if the environment names one
+// (see from_environment()).
 //
 // A request for https, and a WebSocket, goes through a tunnel (CONNECT): the proxy sees the host
 // and the port alone, and the certificate is the target's. A request for http goes in the absolute

@@ -31,8 +31,8 @@ T json_of(std::string_view body, const json::read_options& how) {
 
 }  // namespace values
 
-// The body as a T (json::read says which types there are), in a handler that is no coroutine.
-// Errors: status_error 415 for a body that is no JSON by its Content-Type, 400 with the path of
+// The body as a T (json::read lists the possible types), in a handler that is no coroutine. Errors:
+// status_error 415 for a body that is no JSON by its Content-Type, 400 with the path of
 // the bad member ("items[3].price: a number is needed").
 //
 // Example (declarations):

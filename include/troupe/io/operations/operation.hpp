@@ -87,7 +87,7 @@ struct operation {
   bool socket : 1 = true;  // the transfer goes over a socket
   // a read that takes a buffer from the reactor's pool when data has arrived
   bool leased : 1 = false;
-  // the descriptor is shared and may block: the call is made only after the system says that it
+  // the descriptor is shared and may block: the call is made only after the system reports that it
   // would not
   bool asks_first : 1 = false;
   // may be marked as due, and is then executed by the coroutine that awaits it (reactor::carry_out)

@@ -11,9 +11,9 @@ namespace troupe::service {
 // The service accepts requests: call it when all listeners are open. It notifies systemd
 // (`Type=notify`), and the process that has started this one to take over from it (successor).
 // Without these two it does nothing. Thread: any. Blocking: no. Errors: none; if systemd cannot be
-// notified, because its socket is full or dead, a line on standard error says so, and the message
-// is sent again until systemd has it: first after 100 ms, then after pauses up to a minute. At most
-// 16 messages wait.
+// notified, because its socket is full or dead, a line on standard error reports this, and the
+// message is sent again until systemd has it: first after 100 ms, then after pauses up to a minute.
+// At most 16 messages wait.
 //
 // Example:
 //     troupe::service::ready();

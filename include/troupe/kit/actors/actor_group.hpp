@@ -130,7 +130,7 @@ class group_state {
         : recipient(actor), load(std::make_shared<load_count>(0)) {}
     const ref<T> recipient;
     const std::shared_ptr<load_count> load;
-    std::uint64_t number = 0;  // tells it from a later membership of the same actor
+    std::uint64_t number = 0;  // differs from the number of a later membership of the same actor
     std::size_t place = 0;
     std::shared_ptr<end_watch> watch;
     base::list_link<member> link;
@@ -293,8 +293,8 @@ class actor_group {
     return chosen.recipient.ask(std::forward<Callable>(callable));
   }
 
-  // Tells each member, with a copy of the arguments each. Returns how many took the message: a
-  // member whose mailbox is full may refuse it. An empty group is no error.
+  // Sends each member a tell with its own copy of the arguments. Returns how many accepted the
+  // message: a member whose mailbox is full may refuse it. An empty group is no error.
   template <auto Method, class... Args>
   std::size_t tell_all(const Args&... args) const {
     std::size_t told = 0;

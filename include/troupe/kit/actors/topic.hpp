@@ -30,7 +30,7 @@ subscription_key key_of(const ref<Actor>& one) noexcept {
 
 template <class T>
 struct subscriber final : subscription {
-  // Tells the method; throws mailbox_full.
+  // Sends the tell of the method; throws mailbox_full.
   std::function<void(const T&)> tell;
 };
 

@@ -56,10 +56,10 @@ struct subscription_key_hash {
   std::size_t operator()(const subscription_key& of) const noexcept;
 };
 
-// The derived struct has the function that tells the method a value.
+// The derived struct has the function that sends a value by a tell of the method.
 struct subscription : std::enable_shared_from_this<subscription> {
   subscription_key key;
-  std::uint64_t number = 0;  // tells it from a later subscription of the same key
+  std::uint64_t number = 0;  // differs from the number of a later subscription of the same key
   std::shared_ptr<end_watch> watch;
   base::list_link<subscription> link;
 };

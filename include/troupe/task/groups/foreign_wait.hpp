@@ -78,8 +78,8 @@ class foreign_wait : public suspension {
 // The wait that `co_await awaited` becomes in a coroutine of the library. A call that is cancelled
 // begins no wait, and calls no await_resume(): it throws cancelled, and the awaiter is destroyed
 // with its arguments. A member `bool await_cancel() noexcept` of the awaiter ends the wait of a
-// call that is cancelled: true says that the handle will not be resumed. Without it such a call
-// waits until it is.
+// call that is cancelled: it returns true if the handle will not be resumed. Without this member
+// such a call waits until the handle is resumed.
 template <class Awaitable>
 class foreign_await final : foreign_wait {
   using awaiter = foreign_awaiter_type<Awaitable>;

@@ -219,7 +219,7 @@ class scope_group final : public group {
   };
   cursor* cursors_ = nullptr;
   queue waiting_, ended_;
-  std::size_t untold_ = 0;  // children that have ended, and of which next() has not told
+  std::size_t untold_ = 0;  // children that have ended, and that next() has not reported
   scope_wait* next_waits_ = nullptr;
   scope_group* next_listed_ = nullptr;
   // the asks of the body and of the children run in these; null until needed

@@ -202,7 +202,7 @@ class work {
     co_return false;
   }
 
-  // The server says that there is nothing behind the part.
+  // Whether, by the answer, the part is already the whole file.
   task<bool> is_whole(const client_response& answer) {
     const std::string_view range = answer.field("Content-Range");
     if (range == "bytes */" + std::to_string(bytes_) && version_.total.value_or(bytes_) == bytes_) {

@@ -35,7 +35,7 @@ bool wants_decoding(const client_core& core, client_request& asked) noexcept {
          !names_field(client_access::fields(asked), "Accept-Encoding");
 }
 
-// The fields of a request, but for those that say how long its body is.
+// The fields of a request, except for those with the length of its body.
 std::string lines_of(const client_core& core, client_request& asked, const url& at,
                      request_site site, const route& by) {
   std::string head;

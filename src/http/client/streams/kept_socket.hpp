@@ -2,7 +2,7 @@
 // client's ledger (docs/protocols/accounts.md). The peer is the origin.
 //
 // A WebSocket that is asked to end may be used by a task just then, and its task may never use it
-// again. Therefore the task says when the bytes are at rest: while it waits for more, and between
+// again. Therefore the task marks when the bytes are at rest: while it waits for more, and between
 // two receives unless the program reads a message. Any thread frees bytes that are at rest; other
 // bytes are freed by the task, at its next step.
 //

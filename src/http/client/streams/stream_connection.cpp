@@ -204,8 +204,8 @@ void stream_connection::open(asked_stream& exchange, const stream_ptr& of,
   const std::lock_guard lock(mutex_);
   living_.push_back(exchange);
   exchange.is_listed = true;
-  // The place may be from before the server said how many streams it allows; a stream beyond them
-  // would wait for the end of another stream, however long that takes.
+  // The place may have been reserved before the server announced its limit of streams; a stream
+  // beyond the limit would wait for the end of another stream, however long that takes.
   if (!stage_.is_over() && streams_.size() < session_.streams_max())
     exchange.number = session_.request(lines, has_body);
   if (exchange.number == 0) {
@@ -469,7 +469,8 @@ void stream_connection::lose(std::string why, stream_failure how) {
 void stream_connection::fail_all() {
   const std::lock_guard lock(mutex_);
   if (lost_.empty() && !is_over()) return;
-  // The frames that it would still send tell whether the server broke a rule; no rest is sent.
+  // The frames that the session would still send show whether the server broke a rule; they are not
+  // sent.
   for (output unsent; session_.send(unsent, write_bytes);) unsent.clear();
   stage_.end();
   const h2::excess broken = session_.broken();

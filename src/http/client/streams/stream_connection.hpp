@@ -110,14 +110,14 @@ class stream_connection final : public std::enable_shared_from_this<stream_conne
   // Reserves a place for a request. Returns false if there is none.
   bool reserve();
   void give_back_place();
-  // Tells the owner that a place has become free. Call it without the mutex.
+  // Notifies the owner that a place is free. Call it without the mutex.
   void tell_freed() { owner_.freed(origin_); }
-  // How many streams the server allows, if it has said so.
+  // The server's limit of streams; nullopt if the server has announced none.
   std::optional<std::size_t> streams_max();
-  // False while it may still say so.
+  // False while the server may still announce its limit.
   bool has_said_max();
-  // Whether the server allows a CONNECT that names a protocol; nothing until it has said so, which
-  // sets the event.
+  // Whether the server allows a CONNECT that names a protocol; nullopt until its settings arrive,
+  // which sets the event.
   std::optional<bool> allows_connect();
   const event& settings_came() const noexcept { return settings_came_; }
   // The caller's assumption, until the server states its limit.
@@ -126,7 +126,7 @@ class stream_connection final : public std::enable_shared_from_this<stream_conne
   // more.
   void open(asked_stream& exchange, const stream_ptr& of, const h2::header_lines& lines,
             bool has_body);
-  // Gives the next part of the body, which must stay until `taken` says that it was taken.
+  // Passes on the next part of the body, which must stay valid until `taken` counts it.
   void send(asked_stream& on, std::string_view bytes, bool is_last);
   // The body ends, and these fields follow it.
   void end_body(asked_stream& on, const h2::header_lines& trailer);

@@ -119,7 +119,7 @@ task<> stream_exchange::send_request(client_request& asked, const route&,
   const std::lock_guard lock(on_->mutex());
   if (!is_whole) {
     if (stream_->failed != stream_failure::none) throw_failure();
-    refused_bytes_ = true;  // the server may have said why
+    refused_bytes_ = true;  // the server may have sent the reason
     throw io_error("send", where_ + ", of which the server wants no more", EPIPE);
   }
   on_->end_body(*stream_, behind);
@@ -191,7 +191,7 @@ task<> stream_exchange::await_taken(std::string_view bytes, bool is_last) {
     } catch (const timed_out&) {
       const std::lock_guard lock(on_->mutex());
       is_late = life_.over() || stream_->taken == taken;
-      // The server takes no more of the request, and may have said why.
+      // The server accepts no more of the request, and may have sent the reason.
       refused_bytes_ = is_late && !life_.over() && stream_->head.has_value();
       if (is_late) throw;
     }

@@ -51,8 +51,7 @@ bool stream_pool::give(origin_state& state, const std::string& origin, stream_tu
     turn = stream_turn(*this, origin);
     return true;
   }
-  // As long as a server has not said how many streams it allows, a further connection would get too
-  // many as well.
+  // Until the server announces its limit of streams, a further connection would also get too many.
   const bool is_unknown = std::ranges::any_of(
       state.open, [](const auto& connection) { return !connection->has_said_max(); });
   if (state.connecting || is_unknown) return false;

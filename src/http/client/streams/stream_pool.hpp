@@ -86,7 +86,7 @@ class stream_pool final : private stream_owner {
   // why the caller before could not connect.
   task<stream_turn> take(std::string origin, tasks::limits within);
 
-  // A connection of the wire, in this pool once a caller's turn says so.
+  // A connection over the wire. It belongs to this pool once a caller's turn has added it.
   std::shared_ptr<stream_connection> make(wire_ptr wire) {
     stream_owner& owner = *this;
     return std::make_shared<stream_connection>(core_, owner, std::move(wire));

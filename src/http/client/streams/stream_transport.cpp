@@ -12,7 +12,7 @@
 namespace troupe::http {
 namespace {
 
-// How long to wait for the server's end when both have said that they close.
+// How long to wait for the server's end after both ends have announced a close.
 constexpr std::chrono::seconds end_patience{1};
 
 }  // namespace

@@ -56,8 +56,8 @@ class client_wire {
 
   // True when bytes have arrived that were not received, or the stream has ended.
   bool has_news() const;
-  // Tells the server that the connection ends, by HTTP/2 and by TLS, as far as the system takes it
-  // at once. The connection is of no use afterwards. Thread: any.
+  // Announces the connection's end to the server, by HTTP/2 and by TLS, as far as the system takes
+  // the bytes at once. The connection is of no use afterwards. Thread: any.
   void say_goodbye() noexcept;
   int fd() const noexcept { return secure_.is_open() ? secure_.fd() : plain_.fd(); }
 

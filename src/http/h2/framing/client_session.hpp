@@ -90,7 +90,7 @@ class client_session {
   // The caller has taken so many bytes of the body.
   virtual void consume(std::int32_t stream, std::size_t bytes) = 0;
   virtual void reset(std::int32_t stream, code why) = 0;
-  // Fields behind the body of a request, before more_of() says that it ends.
+  // Fields behind the body of a request; call it before more_of() sets `ends`.
   virtual void end_with(std::int32_t stream, const header_lines& trailer) = 0;
   // No more of the body follows behind the bytes of more_of(), all of which were given to send().
   // Sends the fields of end_with(), if there are some, and ends the stream, even where the server

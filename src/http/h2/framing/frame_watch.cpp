@@ -136,8 +136,8 @@ void frame_watch::begin_headers() noexcept {
   if (found_ == excess::none && block_bytes_ > block_bytes_max_) found_ = excess::header_list;
 }
 
-// nghttp2 cannot tell HEADERS with a skipped stream number from the trailer of a stream that was
-// just reset, and ignores both.
+// nghttp2 cannot distinguish HEADERS with a skipped stream number from the trailer of a stream that
+// was just reset, and ignores both.
 void frame_watch::note_stream(std::uint32_t number) noexcept {
   if (number >= next_stream_) {
     if (number > next_stream_)

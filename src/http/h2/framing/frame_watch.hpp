@@ -50,7 +50,7 @@ class frame_watch {
         preface_left_(is_server_ ? 0 : preface_bytes) {}
 
   // The next bytes of the peer. Returns how many of them nghttp2 may have: all, unless found()
-  // says that there was too much of something. Then they end before that frame.
+  // reports too much of something. Then they end before that frame.
   std::size_t look(std::string_view bytes, std::int64_t now_ns) noexcept;
   excess found() const noexcept { return found_; }
   // Whether a frame other than DATA, or the head of a request, has begun and not ended.
@@ -127,8 +127,8 @@ class frame_watch {
   std::size_t head_bytes_ = 0;  // of the frame's head so far
   std::size_t left_ = 0;        // of the frame's payload
   std::size_t length_ = 0;
-  // How many of the payload's first bytes are still to be read: the one of DATA that says how many
-  // are padding, the four of PRIORITY_UPDATE that name a stream.
+  // How many of the payload's first bytes are still to be read: the padding length of DATA (one
+  // byte), or the stream number of PRIORITY_UPDATE (four bytes).
   std::size_t bytes_due_ = 0;
   std::uint32_t named_stream_ = 0;
   bool block_open_ = false;                          // CONTINUATION has to follow

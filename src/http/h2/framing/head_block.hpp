@@ -22,7 +22,7 @@ struct block_limits {
 class head_block {
  public:
   // Adds a field that nghttp2 has found well-formed. Beyond a limit it is not added, and wrong()
-  // says so.
+  // reports this.
   void add(std::string_view name, std::string_view value, const block_limits& within);
   // Call it behind the last field. Makes one Cookie of several (RFC 9113, 8.2.3), and a Host of the
   // authority, for handlers that know HTTP/1.1 only. Returns false if the two are there and differ.

@@ -15,7 +15,7 @@
 namespace troupe::http::h2 {
 
 // The functions by which the nghttp2 of one session takes and frees memory. Each block begins with
-// its size, which nghttp2 does not tell when it frees one. It must outlive the session.
+// its size, which nghttp2 does not pass when it frees a block. It must outlive the session.
 class nghttp2_memory {
  public:
   nghttp2_memory() noexcept = default;

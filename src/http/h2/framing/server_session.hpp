@@ -73,7 +73,7 @@ class server_session {
   // Answers. With a body, more_of() is called for it.
   virtual void respond(std::int32_t stream, int status, const header_lines& lines,
                        bool has_body) = 0;
-  // Fields behind the body of an answer, before more_of() says that it ends.
+  // Fields behind the body of an answer; call it before more_of() sets `ends`.
   virtual void end_with(std::int32_t stream, const header_lines& trailer) = 0;
   // No more of the body follows behind the bytes of more_of(), all of which were given to send().
   // Sends the fields of end_with(), if there are some, and ends the stream, even where the client

@@ -1,6 +1,6 @@
 // admission_ticket: counts one connection, for its server and for the address of its client, from
-// the time when the connection is accepted until it ends. It also keeps who the client is where a
-// proxy has said that.
+// the time when the connection is accepted until it ends. It also keeps the client's address if a
+// proxy has sent it.
 #pragma once
 
 #include <memory>
@@ -37,8 +37,8 @@ class admission_ticket {
   // The client for which the connection counts.
   server_state::client_peer& counted() const noexcept { return *peer_; }
 
-  // A proxy has said who the client is. From now on the connection counts for the client's address,
-  // which is "" if it has none. Call it once, for a ticket that was made without an address.
+  // A proxy has named the client. From now on the connection counts for the client's address, which
+  // is "" if it has none. Call it once, for a ticket that was made without an address.
   void set_client(const std::string& address, std::unique_ptr<proxy_header> said) {
     client_ = std::move(said);
     is_welcome_ = server_->admit_for(address, peer_);

@@ -357,7 +357,7 @@ class connection_over final : public connection {
 
   // ---- HTTP/2 ----
 
-  // The first bytes say whether the client speaks HTTP/2 without TLS.
+  // The first bytes show whether the client speaks HTTP/2 without TLS.
   void look_for_preface() {
     const std::string_view came = input_.view();
     if (came.empty() || h2::preface.starts_with(came)) {
@@ -517,7 +517,7 @@ class connection_over final : public connection {
   Stream stream_;
   send_order order_;
   std::unique_ptr<h2::conversation> h2_;  // null for HTTP/1.1
-  bool is_new_ = false;  // the first bytes have not said yet which protocol the client speaks
+  bool is_new_ = false;  // the first bytes have not shown yet which protocol the client speaks
 };
 
 }  // namespace troupe::http

@@ -116,7 +116,7 @@ inflate_result message_inflater::run(std::string_view piece, std::string& output
     if (bytes > bytes_max - output.size()) return inflate_result::too_large;
     output.append(room.data(), bytes);
     if (said == Z_STREAM_END) {
-      // The block said that it was the last one. Another block may follow and refer to bytes before
+      // The block was marked as the last one. Another block may follow and refer to bytes before
       // it: the window has to stay.
       // Rejected: copying the window out and in, because a peer could make us spend 64 KiB of
       // copying on every two bytes that it sends.

@@ -23,7 +23,8 @@ class count_watch {
   count_watch(actor::actor_system& system, const runtime_options& options) noexcept
       : system_(system), options_(options) {}
 
-  // Throw std::bad_alloc. `explains` says that another warning tells why the calls of a class wait.
+  // Throw std::bad_alloc. `explains` returns whether another warning explains why the calls of a
+  // class wait.
   using explains = std::function<bool(std::string_view)>;
   void look(std::int64_t now_ns, const explains& explained, warning_list& list);
   void look_at_dead_letters(std::uint64_t now, std::int64_t now_ns, warning_list& list);

@@ -1,5 +1,5 @@
-// number_watch: finds trouble in declared numbers, as their declarations say (observe::trouble).
-// Thread: as warning_list.
+// number_watch: finds trouble in declared numbers, as their declarations define it
+// (observe::trouble). Thread: as warning_list.
 #pragma once
 
 #include <chrono>

@@ -1,4 +1,4 @@
-// repetition: tells trouble that lasts from a single event, which is not worth a warning.
+// repetition: distinguishes trouble that lasts from a single event, which is not worth a warning.
 #pragma once
 
 #include <algorithm>
