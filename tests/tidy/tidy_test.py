@@ -504,7 +504,20 @@ class Checks(unittest.TestCase):
             ("sources", "that_of"): [("src/a/a.cpp", 2)], ("errors", "what"): [("src/a/a.cpp", 5)],
             ("members", "of"): [("src/a/a.cpp", 3)], ("members", "in"): [("src/a/a.cpp", 3)],
             ("members", "to"): [("src/a/b.cpp", 3)],
-            ("headers", "phrase"): [("include/a.hpp", 2)], ("members", "one"): [("include/a.hpp", 2)]})
+            ("headers", "phrase"): [("include/a.hpp", 2)], ("members", "one"): [("include/a.hpp", 2)],
+            ("declared", "what"): [("src/a/a.cpp", 3)]})
+
+    def test_declarations_of_a_name_that_says_nothing_are_counted(self):
+        self.write("src/a/a.cpp", "void a(cell& of, list<int>&& one, int what);\nx* in_ = nullptr;\nauto [who, to] = b;\n"
+                                  "for (auto& one : all) [its = who, &who] {};\nvoid copy(x& from, x& to, text made = {});\n"
+                                  "return of;\nif (one > what) f(a, one), g(a * of, a && in);\nint what(int all);\n"
+                                  "void pipe(stream in, stream out);\n")
+        self.write("src/a/a.test.cpp", "int one = 1;\n")
+        self.assertEqual(self.counted(), {
+            ("declared", "one"): [("src/a/a.cpp", 1), ("src/a/a.cpp", 4)], ("declared", "of"): [("src/a/a.cpp", 1)],
+            ("declared", "what"): [("src/a/a.cpp", 1)], ("declared", "in"): [("src/a/a.cpp", 2)],
+            ("declared", "who"): [("src/a/a.cpp", 3)], ("declared", "its"): [("src/a/a.cpp", 4)],
+            ("declared", "made"): [("src/a/a.cpp", 5)]})
 
     def test_no_phrase_is_added(self):
         def git(*command):
@@ -523,6 +536,10 @@ class Checks(unittest.TestCase):
             self.assertEqual(words.check(self.root), [new + "README.md:8"])
             words.update(self.root)
             self.assertEqual(words.check(self.root), [new + "README.md:8"])
+            self.write("src/a/a.cpp", "\nvoid f(int of);\n")
+            new_name = "1 of of in declared, 0 are allowed; the newest, to be written in other words: src/a/a.cpp:2"
+            self.assertEqual(words.check(self.root), [new + "README.md:8", new_name])
+            (self.root / "src/a/a.cpp").unlink()
             self.write("README.md", "what\n")
             fewer = "1 of what in guide, 12 are allowed: lower the bound with `words.py update`"
             self.assertEqual(words.check(self.root), [fewer])

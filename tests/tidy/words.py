@@ -1,4 +1,5 @@
-"""Counts phrases that make a text hard to read, and members reached through variables whose name says nothing (`of.counts`).
+"""Counts phrases that make a text hard to read, and variables whose name says nothing: members reached through them
+(`of.counts`) and their declarations (`request& what`).
 `words.txt` holds the counts of today as upper bounds: a change may remove such a phrase, and may not add one.
 
 words.py          checks
@@ -42,9 +43,19 @@ WORDS = ("one", "made", "of", "to", "who", "in", "its", "here")
 # Two that stay: the system's header `netinet/in.h`, and `message.to.key`, the address of a durable message or reminder.
 BEFORE, AFTER = {"in": r"(?<!netinet/)"}, {"to": r"(?!(?:kind|key)\b)"}
 MEMBERS = {word: rf"{BEFORE.get(word, '')}\b{word}_?(?:\.|->)(?=\w){AFTER.get(word, '')}" for word in WORDS}
+# `to` may be declared: the destination of a copy, a send or a conversion, as `from` is the source; `in` only beside `out`.
+DECLARED = [word for word in (*WORDS, "what") if word != "to"]
+NO_TYPE = "".join(rf"(?<!\b{word})" for word in ("return", "co_return", "co_await", "co_yield", "throw", "case", "else", "not",
+                                                "and", "or", "new", "delete", "goto", "operator", "namespace"))
+BEHIND = {"in": r"(?![^{}]{0,120}\bout_?\b)"}
+DECLARATIONS = {word: rf"(?:(?:\w{NO_TYPE}|(?<![\s-])>)(?:\s+|[&*]+\s+)|\.\.\.\s*){word}_?(?=\s*(?:[,)=;{{\[]|:(?!:)))"
+                      rf"{BEHIND.get(word, '')}"
+                      rf"|[\[,]\s*&?{word}(?=\s*=(?!=))"
+                      rf"|\bauto[\s&]*\[(?:[^\]]*[\s&,])?{word}(?=\s*[,\]])" for word in DECLARED}
 PATTERNS = {place: {name: re.compile(regex, re.I) for name, regex in TEXT.items()}
             for place in ("guide", "pages", "headers", "sources", "errors")}
 PATTERNS["members"] = {name: re.compile(regex) for name, regex in MEMBERS.items()}
+PATTERNS["declared"] = {name: re.compile(regex) for name, regex in DECLARATIONS.items()}
 
 FENCE = re.compile(r"^( *)```.*?^ *```[^\n]*$", re.M | re.S)
 INLINE = re.compile(r"`(?:[^`\n]|\n(?!\n))*`|(?<=\])\([^)\s]*\)|<!--.*?-->", re.S)
@@ -120,6 +131,7 @@ def texts(root):
             yield "sources" if path.suffix == ".cpp" else "headers", path, comments
             yield "errors", path, errors
             yield "members", path, code
+            yield "declared", path, code
 
 
 def occurrences(root):
@@ -188,11 +200,12 @@ def update(root):
 
 def show(root):
     found = occurrences(root)
-    places = [place for place in PATTERNS if place != "members"]
+    places = [place for place in PATTERNS if place not in ("members", "declared")]
     print(f"{'':12}" + "".join(f"{place:>9}" for place in places))
     for name in TEXT:
         print(f"{name:12}" + "".join(f"{len(found[place, name]):9}" for place in places))
     print("\nmembers through " + ", ".join(f"{word} {len(found['members', word])}" for word in WORDS))
+    print("declarations of " + ", ".join(f"{word} {len(found['declared', word])}" for word in DECLARED))
 
 
 def main():
