@@ -24,21 +24,21 @@ class intrusive_queue {
   bool empty() const noexcept { return first_ == nullptr; }
   std::size_t count() const noexcept { return count_; }
   T* first() const noexcept { return first_; }  // null if the queue is empty
-  static T* next(const T& one) noexcept { return one.*Next; }
+  static T* next(const T& element) noexcept { return element.*Next; }
 
-  void push(T& one) noexcept {
-    one.*Next = nullptr;
-    (first_ == nullptr ? first_ : last_->*Next) = &one;
-    last_ = &one;
+  void push(T& element) noexcept {
+    element.*Next = nullptr;
+    (first_ == nullptr ? first_ : last_->*Next) = &element;
+    last_ = &element;
     ++count_;
   }
   // Takes the oldest object; null if the queue is empty.
   T* pop() noexcept {
-    T* const one = first_;
-    if (one == nullptr) return nullptr;
-    first_ = one->*Next;
+    T* const element = first_;
+    if (element == nullptr) return nullptr;
+    first_ = element->*Next;
     --count_;
-    return one;
+    return element;
   }
   // The object with exactly `older` older ones in the queue. Cost: a step for each of these.
   const T& at(std::size_t older) const noexcept {
@@ -51,11 +51,11 @@ class intrusive_queue {
     if (older == 0) return *pop();
     T* before = first_;
     for (; older != 1; --older) before = before->*Next;
-    T& one = *(before->*Next);
-    before->*Next = one.*Next;
-    if (last_ == &one) last_ = before;
+    T& element = *(before->*Next);
+    before->*Next = element.*Next;
+    if (last_ == &element) last_ = before;
     --count_;
-    return one;
+    return element;
   }
 
  private:

@@ -39,38 +39,38 @@ class intrusive_list {
   // These four return null where there is no such object.
   T* first() const noexcept { return first_; }
   T* last() const noexcept { return last_; }
-  static T* next(const T& one) noexcept { return link(const_cast<T&>(one)).next; }
-  static T* previous(const T& one) noexcept { return link(const_cast<T&>(one)).previous; }
+  static T* next(const T& element) noexcept { return link(const_cast<T&>(element)).next; }
+  static T* previous(const T& element) noexcept { return link(const_cast<T&>(element)).previous; }
 
-  void push_front(T& one) noexcept {
-    link(one) = {nullptr, first_};
-    (first_ == nullptr ? last_ : link(*first_).previous) = &one;
-    first_ = &one;
+  void push_front(T& element) noexcept {
+    link(element) = {nullptr, first_};
+    (first_ == nullptr ? last_ : link(*first_).previous) = &element;
+    first_ = &element;
   }
-  void push_back(T& one) noexcept {
-    link(one) = {last_, nullptr};
-    (last_ == nullptr ? first_ : link(*last_).next) = &one;
-    last_ = &one;
+  void push_back(T& element) noexcept {
+    link(element) = {last_, nullptr};
+    (last_ == nullptr ? first_ : link(*last_).next) = &element;
+    last_ = &element;
   }
-  // Puts `one` right after `before`, or in front of all others if that is null.
-  void insert_after(T* before, T& one) noexcept {
+  // Puts `element` right after `before`, or in front of all others if that is null.
+  void insert_after(T* before, T& element) noexcept {
     T* const after = before == nullptr ? first_ : link(*before).next;
-    link(one) = {before, after};
-    (before == nullptr ? first_ : link(*before).next) = &one;
-    (after == nullptr ? last_ : link(*after).previous) = &one;
+    link(element) = {before, after};
+    (before == nullptr ? first_ : link(*before).next) = &element;
+    (after == nullptr ? last_ : link(*after).previous) = &element;
   }
-  void remove(T& one) noexcept {
-    const list_link<T> at = link(one);
+  void remove(T& element) noexcept {
+    const list_link<T> at = link(element);
     (at.previous == nullptr ? first_ : link(*at.previous).next) = at.next;
     (at.next == nullptr ? last_ : link(*at.next).previous) = at.previous;
   }
   // Takes the first object; null if the list is empty.
   T* pop_front() noexcept {
-    T* const one = first_;
-    if (one == nullptr) return nullptr;
-    first_ = link(*one).next;
+    T* const element = first_;
+    if (element == nullptr) return nullptr;
+    first_ = link(*element).next;
     (first_ == nullptr ? last_ : link(*first_).previous) = nullptr;
-    return one;
+    return element;
   }
   // Takes all objects of `from`, in their order, behind those that are here.
   void splice_back(intrusive_list&& from) noexcept {
@@ -105,11 +105,11 @@ class intrusive_list {
 
  private:
   friend struct tasks::debugger_view;  // src/runtime/debugger_table.cpp
-  static list_link<T>& link(T& one) noexcept {
+  static list_link<T>& link(T& element) noexcept {
     if constexpr (std::is_member_object_pointer_v<decltype(Link)>) {
-      return one.*Link;
+      return element.*Link;
     } else {
-      return Link(one);
+      return Link(element);
     }
   }
 

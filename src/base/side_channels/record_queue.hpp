@@ -156,10 +156,10 @@ class record_queue {
   };
 
   shard& shard_here() noexcept { return shards_[worker_number % shard_count]; }
-  std::size_t sum(std::atomic<std::size_t> shard::*of) const noexcept {
+  std::size_t sum(std::atomic<std::size_t> shard::*counter) const noexcept {
     std::size_t all = 0;
     // order: relaxed  a statistic
-    for (const shard& owner : shards_) all += (owner.*of).load(std::memory_order_relaxed);
+    for (const shard& owner : shards_) all += (owner.*counter).load(std::memory_order_relaxed);
     return all;
   }
 

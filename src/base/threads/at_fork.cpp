@@ -39,14 +39,14 @@ struct held_mutexes {
 
 }  // namespace
 
-void hold_at_fork(std::mutex& one, void (*forget)() noexcept) noexcept {
+void hold_at_fork(std::mutex& mutex, void (*forget)() noexcept) noexcept {
   static const int registered = ::pthread_atfork([] { held_mutexes::get().lock(); },
                                                  [] { held_mutexes::get().unlock(false); },
                                                  [] { held_mutexes::get().unlock(true); });
   static_cast<void>(registered);  // no memory: then a fork is as it would be without
   held_mutexes& held = held_mutexes::get();
   const std::lock_guard lock(held.mutex);
-  if (held.count < held.all.size()) held.all[held.count++] = {&one, forget};
+  if (held.count < held.all.size()) held.all[held.count++] = {&mutex, forget};
 }
 
 }  // namespace troupe::base

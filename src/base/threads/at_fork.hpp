@@ -11,6 +11,6 @@ namespace troupe::base {
 // the child does not have: their memory is used again. The mutex lives as long as the program, and
 // no thread takes another one of these while it holds it. Thread: any. Beyond the first 64 they are
 // not held.
-void hold_at_fork(std::mutex& one, void (*forget)() noexcept = nullptr) noexcept;
+void hold_at_fork(std::mutex& mutex, void (*forget)() noexcept = nullptr) noexcept;
 
 }  // namespace troupe::base

@@ -16,8 +16,8 @@ class waiters_first {
  public:
   // Locks the mutex, for a thread that holds it for an instant.
   template <class Mutex>
-  std::unique_lock<Mutex> enter(Mutex& of) {
-    std::unique_lock<Mutex> lock(of, std::try_to_lock);
+  std::unique_lock<Mutex> enter(Mutex& mutex) {
+    std::unique_lock<Mutex> lock(mutex, std::try_to_lock);
     if (lock.owns_lock()) [[likely]]
       return lock;
     // order: relaxed (all)  counts, by which the walk is polite; the mutex guards the data

@@ -40,13 +40,13 @@ class walked_list {
   T* last() const noexcept { return all_.last(); }
   // Whether an object is here, as far as its neighbours show; its memory must be valid.
   bool contains(const T& object) const noexcept { return is_listed(all_, object); }
-  void push_front(T& one) noexcept { all_.push_front(one); }
-  void insert_after(T* before, T& one) noexcept { all_.insert_after(before, one); }
-  void remove(T& one) noexcept {
+  void push_front(T& element) noexcept { all_.push_front(element); }
+  void insert_after(T* before, T& element) noexcept { all_.insert_after(before, element); }
+  void remove(T& element) noexcept {
     for (walk* at = walks_; at != nullptr; at = at->other_) {
-      if (at->next_ == &one) at->next_ = list::next(one);  // L1
+      if (at->next_ == &element) at->next_ = list::next(element);  // L1
     }
-    all_.remove(one);
+    all_.remove(element);
   }
   // Takes all objects; then no walk finds any.
   list take_all() noexcept {
@@ -71,10 +71,10 @@ class walked_list {
   template <class Look>
   bool next_piece(walk& at, Look&& look) {
     for (std::size_t i = 0; at.next_ != nullptr && i < piece_max; ++i) {
-      T& one = *at.next_;
-      TROUPE_INVARIANT(is_listed(all_, one), "L1");
-      at.next_ = list::next(one);
-      if (!look(one)) return false;
+      T& element = *at.next_;
+      TROUPE_INVARIANT(is_listed(all_, element), "L1");
+      at.next_ = list::next(element);
+      if (!look(element)) return false;
     }
     return at.next_ != nullptr;
   }

@@ -24,14 +24,14 @@ class watched_list {
   // Through how many objects a walk goes before it unlocks.
   static constexpr std::size_t piece_max = 64;
 
-  void push_front(T& one) {
+  void push_front(T& element) {
     const lock held = turns_.enter(mutex_);
-    all_.push_front(one);
+    all_.push_front(element);
   }
-  void remove(T& one) {
+  void remove(T& element) {
     const lock held = turns_.enter(mutex_);
-    if (next_ == &one) next_ = list::next(one);  // L1
-    all_.remove(one);
+    if (next_ == &element) next_ = list::next(element);  // L1
+    all_.remove(element);
   }
 
   // Calls `look` with each object that is listed from the beginning of the walk to its end, and
@@ -44,10 +44,10 @@ class watched_list {
     next_ = all_.first();
     while (next_ != nullptr) {
       for (std::size_t i = 0; held.owns_lock() && next_ != nullptr && i < piece_max; ++i) {
-        T& one = *next_;
-        TROUPE_INVARIANT(is_listed(all_, one), "L1");
-        next_ = list::next(one);
-        look(one, held);
+        T& element = *next_;
+        TROUPE_INVARIANT(is_listed(all_, element), "L1");
+        next_ = list::next(element);
+        look(element, held);
       }
       if (held.owns_lock()) held.unlock();
       turns_.let_in();
