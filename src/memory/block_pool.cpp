@@ -138,9 +138,9 @@ far_blocks* far_blocks_here() noexcept {
   // Not by operator new: a program may replace that, and has asked for nothing here.
   void* const memory = std::malloc(sizeof(far_blocks));
   if (memory == nullptr) return nullptr;
-  auto* const made = ::new (memory) far_blocks;
-  blocks_here.far = made;
-  return made;
+  auto* const blocks = ::new (memory) far_blocks;
+  blocks_here.far = blocks;
+  return blocks;
 }
 
 // Blocks that are linked.

@@ -24,9 +24,9 @@ class slab_index {
   using entry = std::pair<std::uint64_t, const slab*>;
 
   // The number is greater than all that are here. Throws std::bad_alloc.
-  void add(std::uint64_t number, const slab* one) {
+  void add(std::uint64_t number, const slab* added) {
     TROUPE_INVARIANT(all_.empty() || all_.back().first < number, "I1");
-    all_.emplace_back(number, one);
+    all_.emplace_back(number, added);
   }
   void remove(std::uint64_t number) noexcept {
     const auto found = std::ranges::lower_bound(all_, number, {}, &entry::first);
@@ -39,8 +39,8 @@ class slab_index {
     TROUPE_INVARIANT(erased == removed_, "I2");
     removed_ = 0;
   }
-  bool contains(const slab* one) const noexcept {
-    return std::ranges::find(all_, one, &entry::second) != all_.end();
+  bool contains(const slab* wanted) const noexcept {
+    return std::ranges::find(all_, wanted, &entry::second) != all_.end();
   }
   // Appends those whose number is at least that, by number, until `into` has `most`.
   void append_from(std::uint64_t number, std::size_t most, std::vector<entry>& into) const {

@@ -12,8 +12,8 @@ namespace {
 
 free_block* as_block(void* slot) noexcept { return static_cast<free_block*>(slot); }
 
-std::uintptr_t chunk_of(const slab* one) noexcept {
-  return reinterpret_cast<std::uintptr_t>(one) / chunk_bytes;
+std::uintptr_t chunk_of(const slab* member) noexcept {
+  return reinterpret_cast<std::uintptr_t>(member) / chunk_bytes;
 }
 
 }  // namespace
@@ -27,10 +27,11 @@ void slot_space::size_class::keep(free_block* batch) noexcept {
 }
 
 slot_space::~slot_space() {
-  while (slab* const one = alone_.pop_front()) std::free(one);
-  for (slab* one = slabs_.first(); one != nullptr;) {
-    slab* const chunk = one;  // its first slab
-    while (one != nullptr && chunk_of(one) == chunk_of(chunk)) one = slab_list::next(*one);
+  while (slab* const current = alone_.pop_front()) std::free(current);
+  for (slab* current = slabs_.first(); current != nullptr;) {
+    slab* const chunk = current;  // its first slab
+    while (current != nullptr && chunk_of(current) == chunk_of(chunk))
+      current = slab_list::next(*current);
     unmap_chunk(chunk);
   }
 }
@@ -111,13 +112,13 @@ slab* slot_space::new_slab(std::size_t size_class) {
   }
   const std::size_t bytes = bytes_of(size_class);
   const std::uint64_t slots_a_byte = ((std::uint64_t{1} << 32) + bytes - 1) / bytes;
-  auto* made = ::new (chunk_) slab{owner_, bytes, size_class, 0, {}, slabs_made_, slots_a_byte};
-  numbered_.add(slabs_made_, made);
+  auto* fresh = ::new (chunk_) slab{owner_, bytes, size_class, 0, {}, slabs_made_, slots_a_byte};
+  numbered_.add(slabs_made_, fresh);
   ++slabs_made_;
   chunk_ += slab_bytes;
   chunk_left_ -= slab_bytes;
-  slabs_.push_back(*made);
-  return made;
+  slabs_.push_back(*fresh);
+  return fresh;
 }
 
 void* slot_space::allocate_alone(std::size_t bytes) {
