@@ -20,7 +20,7 @@ class simulated;
 
 class io_driver_slot {
  public:
-  explicit io_driver_slot(runtime_host& of) noexcept : runtime(of) {}
+  explicit io_driver_slot(runtime_host& host) noexcept : runtime(host) {}
 
   runtime_host& runtime;
   // Set by the runtime before the first turn.

@@ -33,7 +33,7 @@ class runtime_host {
   virtual bool is_observed() const noexcept { return false; }
 
   // A piece of work that is no actor's has failed; `describes` names its kind. Any thread.
-  virtual void report(message::handler describes, std::exception_ptr what) noexcept = 0;
+  virtual void report(message::handler describes, std::exception_ptr failure) noexcept = 0;
   // The calling thread, which runs work of the runtime, has dropped a result with this exception.
   virtual void report_dropped(const std::exception_ptr&) noexcept {}
 

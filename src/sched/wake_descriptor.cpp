@@ -20,12 +20,12 @@ int wake_descriptor::open() {
   // order: relaxed  a number; the kernel orders the use of its eventfd
   int known = fd_.load(std::memory_order_relaxed);
   if (known >= 0) return known;
-  const int made = ::eventfd(1, EFD_CLOEXEC | EFD_NONBLOCK);
-  if (made < 0)
+  const int descriptor = ::eventfd(1, EFD_CLOEXEC | EFD_NONBLOCK);
+  if (descriptor < 0)
     throw std::system_error(errno, std::system_category(), "troupe: wake_descriptor: eventfd");
   // order: relaxed  as above
-  if (fd_.compare_exchange_strong(known, made, std::memory_order_relaxed)) return made;
-  ::close(made);
+  if (fd_.compare_exchange_strong(known, descriptor, std::memory_order_relaxed)) return descriptor;
+  ::close(descriptor);
   return known;
 }
 
@@ -37,8 +37,8 @@ void wake_descriptor::ring() noexcept {
     base::std_atomics::wait_a_little(spin);
     fd = fd_.load(std::memory_order_relaxed);  // order: relaxed  as above
   }
-  const std::uint64_t one = 1;
-  while (::write(fd, &one, sizeof one) < 0 && errno == EINTR) {
+  const std::uint64_t signals = 1;
+  while (::write(fd, &signals, sizeof signals) < 0 && errno == EINTR) {
   }
 }
 

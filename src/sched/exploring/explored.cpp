@@ -106,14 +106,14 @@ execution* explored_in_process() noexcept {
   return of_thread == nullptr ? nullptr : of_thread->execution_.get();
 }
 
-explored_here::explored_here(std::shared_ptr<execution> of) noexcept
-    : execution_(std::move(of)), outer_(std::exchange(of_thread, this)) {}
+explored_here::explored_here(std::shared_ptr<execution> owner) noexcept
+    : execution_(std::move(owner)), outer_(std::exchange(of_thread, this)) {}
 
 explored_here::~explored_here() { of_thread = outer_; }
 
 std::unique_ptr<choice_source> make_source(std::uint64_t seed) {
-  if (std::shared_ptr<execution> of = execution_here())
-    return std::make_unique<exploring_source>(std::move(of));
+  if (std::shared_ptr<execution> owner = execution_here())
+    return std::make_unique<exploring_source>(std::move(owner));
   return std::make_unique<seeded_source>(seed);
 }
 

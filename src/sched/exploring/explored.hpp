@@ -21,7 +21,7 @@ execution* explored_in_process() noexcept;
 // While it exists, the runtimes that the calling thread makes belong to that execution.
 class explored_here {
  public:
-  explicit explored_here(std::shared_ptr<execution> of) noexcept;
+  explicit explored_here(std::shared_ptr<execution> owner) noexcept;
   explored_here(const explored_here&) = delete;
   explored_here& operator=(const explored_here&) = delete;
   ~explored_here();

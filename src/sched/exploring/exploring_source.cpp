@@ -12,8 +12,8 @@ namespace {
 // How often a late hold lets time pass: a timer that repeats would hold a turn without end.
 constexpr unsigned passes_max = 32;
 
-std::uint64_t mixed(std::uint64_t one, std::uint64_t other) noexcept {
-  return child_name(one, static_cast<std::uint32_t>(other)) ^ (other << 32);
+std::uint64_t mixed(std::uint64_t seed, std::uint64_t other) noexcept {
+  return child_name(seed, static_cast<std::uint32_t>(other)) ^ (other << 32);
 }
 
 // The first runtime of a program makes its runnables in the program's own name.
@@ -23,8 +23,8 @@ choice_name root_of(unsigned runtime) noexcept {
 
 }  // namespace
 
-exploring_source::exploring_source(std::shared_ptr<execution> of)
-    : execution_(std::move(of)),
+exploring_source::exploring_source(std::shared_ptr<execution> owner)
+    : execution_(std::move(owner)),
       runtime_(execution_->runtimes++),
       root_(root_of(runtime_)),
       seeded_(execution_->plan.seed),
@@ -84,16 +84,17 @@ fault exploring_source::fault_at(fault_point where, const lineage* named) {
   execution& seen = *execution_;
   const std::uint64_t number = ++seen.fault_points[static_cast<std::size_t>(where)];
   if (seen.records && seen.on_seen) seen.on_seen(line_of(where));
-  const turn_id here = named == nullptr
-                           ? turn_id{program_name, static_cast<std::uint32_t>(number), 0}
-                           : turn_id{named->maker, named->nth, calls_[{where, named->name}]++};
+  const turn_id named_turn =
+      named == nullptr ? turn_id{program_name, static_cast<std::uint32_t>(number), 0}
+                       : turn_id{named->maker, named->nth, calls_[{where, named->name}]++};
   for (const planned_fault& planned : seen.plan.faults) {
     if (planned.number == number && place_of(planned.what) == where)
-      make_hold({.held = here, .until = {}, .what = planned.what});
+      make_hold({.held = named_turn, .until = {}, .what = planned.what});
   }
   for (std::size_t i = 0; i < holds_.size(); ++i) {
     const hold& kept = holds_[i];
-    if (kept.what == fault::none || place_of(kept.what) != where || kept.held != here) continue;
+    if (kept.what == fault::none || place_of(kept.what) != where || kept.held != named_turn)
+      continue;
     meet_hold(i);
     if (seen.on_fault) seen.on_fault(kept);
     return kept.what;
@@ -105,7 +106,7 @@ std::uint64_t exploring_source::next(const choice_point& at) {
   listed_.clear();
   ready_.clear();
   at.among->list(listed_);
-  for (const lineage& one : listed_) ready_.push_back(&meet(one));
+  for (const lineage& listed : listed_) ready_.push_back(&meet(listed));
   if (is_free()) {
     const std::uint64_t chosen = ready_.size() < 2 ? 0 : seeded_.decide(at);
     begin_turn(*ready_[chosen], ready_.size() > 1);
@@ -140,9 +141,9 @@ void exploring_source::arrive(known& runnable) {
     runnable.number = ++execution_->arrivals;
     if (execution_->records) tell("arrival");
     if (std::ranges::count(plan.held_arrivals, runnable.number) != 0) {
-      const hold made{
+      const hold held{
           .held = {runnable.origin.maker, runnable.origin.nth, 0}, .until = {}, .late = plan.late};
-      make_hold(made);
+      make_hold(held);
     }
     if (plan.by == strategy::priorities) {
       const auto maker = known_.find(runnable.origin.maker);
@@ -249,8 +250,8 @@ void exploring_source::begin_turn(known& runnable, bool contested) {
       (runnable.runs == 0 ? execution_->contested : execution_->contested_returns)
           .push_back(runnable.number);
       if (execution_->on_seen) {
-        const char* const what = runnable.runs == 0 ? "contested " : "contested-return ";
-        execution_->on_seen(what + std::to_string(runnable.number));
+        const char* const prefix = runnable.runs == 0 ? "contested " : "contested-return ";
+        execution_->on_seen(prefix + std::to_string(runnable.number));
       }
     }
   }

@@ -21,10 +21,10 @@ namespace troupe::sched::exploring {
 
 class exploring_source final : public choice_source {
  public:
-  explicit exploring_source(std::shared_ptr<execution> of);
+  explicit exploring_source(std::shared_ptr<execution> owner);
 
   std::uint64_t decide(const choice_point& at) override;
-  void begin(connection_choices& of) override;
+  void begin(connection_choices& choices) override;
   fault fault_at(fault_point where, const lineage* named) override;
   bool asks_always() const noexcept override { return true; }
   choice_name root() const noexcept override { return root_; }
@@ -47,17 +47,17 @@ class exploring_source final : public choice_source {
   bool is_free() const noexcept { return execution_->plan.by == strategy::random; }
   std::uint64_t next(const choice_point& at);
   known& meet(const lineage& ready);
-  void arrive(known& one);
-  void make_hold(const hold& made);
+  void arrive(known& item);
+  void make_hold(const hold& held);
   void meet_hold(std::size_t nth);
   bool is_held(const connection_choices& connection) const noexcept;
   void tell(const char* line) const;
-  std::size_t hold_of(const known& one) const noexcept;
-  bool holds_back(const known& one) const noexcept;
+  std::size_t hold_of(const known& item) const noexcept;
+  bool holds_back(const known& item) const noexcept;
   std::size_t choose();
   std::size_t oldest(bool free_only) const noexcept;
   std::size_t by_priority();
-  void begin_turn(known& one, bool contested);
+  void begin_turn(known& item, bool contested);
 
   const std::shared_ptr<execution> execution_;
   const unsigned runtime_;

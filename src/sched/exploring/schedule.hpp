@@ -64,8 +64,8 @@ struct planned_fault {
   bool operator==(const planned_fault&) const = default;
 };
 
-constexpr fault_point place_of(fault what) noexcept {
-  switch (what) {
+constexpr fault_point place_of(fault kind) noexcept {
+  switch (kind) {
     case fault::write_fails:
       return fault_point::write;
     case fault::slow_file:

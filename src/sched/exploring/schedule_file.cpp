@@ -102,8 +102,8 @@ hold read_hold(line_reader& reader) {
 constexpr std::array<std::string_view, 11> fault_names{
     "none",          "cut",         "lost",         "slow",           "slow-file",  "write-fails",
     "storage-fails", "storage-cut", "storage-slow", "storage-stalls", "commit-lost"};
-const std::string_view& name_of(fault what) {
-  return fault_names.at(static_cast<std::size_t>(what));
+const std::string_view& name_of(fault kind) {
+  return fault_names.at(static_cast<std::size_t>(kind));
 }
 
 fault read_fault(line_reader& line) {
@@ -113,13 +113,13 @@ fault read_fault(line_reader& line) {
 }
 
 planned_fault read_planned_fault(line_reader& line) {
-  const fault what = read_fault(line);
-  return {what, line.value()};
+  const fault kind = read_fault(line);
+  return {kind, line.value()};
 }
 
 hold read_fault_hold(line_reader& line) {
-  const fault what = read_fault(line);
-  return {.held = line.turn(), .until = {}, .what = what};
+  const fault kind = read_fault(line);
+  return {.held = line.turn(), .until = {}, .what = kind};
 }
 
 hold read_connection(line_reader& reader) {
@@ -146,22 +146,22 @@ void read_strategy(line_reader& reader, schedule& plan) {
 }
 
 // Lines of plans of a search.
-void read_search(const std::string& what, line_reader& line, kept_schedule& kept) {
-  if (what == "arrival") {
+void read_search(const std::string& keyword, line_reader& line, kept_schedule& kept) {
+  if (keyword == "arrival") {
     kept.plan.held_arrivals.push_back(line.value());
-  } else if (what == "return") {
+  } else if (keyword == "return") {
     kept.plan.held_returns.push_back(line.value());
-  } else if (what == "late-connection") {
+  } else if (keyword == "late-connection") {
     kept.plan.held_connections.push_back(line.value());
-  } else if (what == "planned-fault") {
+  } else if (keyword == "planned-fault") {
     kept.plan.faults.push_back(read_planned_fault(line));
-  } else if (what == "late") {
+  } else if (keyword == "late") {
     kept.plan.late = true;
-  } else if (what == "record") {
+  } else if (keyword == "record") {
     kept.records = true;
-  } else if (what == "dead-letters") {
+  } else if (keyword == "dead-letters") {
     kept.dead_letters = true;
-  } else if (what == "story") {
+  } else if (keyword == "story") {
     kept.tells = true;
   } else {
     line.fail();
@@ -169,31 +169,31 @@ void read_search(const std::string& what, line_reader& line, kept_schedule& kept
 }
 
 void read_line(line_reader& reader, kept_schedule& kept) {
-  const std::string what = reader.word();
-  if (what.empty()) return;
-  if (what.front() == '#') {
+  const std::string keyword = reader.word();
+  if (keyword.empty()) return;
+  if (keyword.front() == '#') {
     kept.remarks += reader.rest() + '\n';
-  } else if (what == "program") {
+  } else if (keyword == "program") {
     kept.program = reader.word();
-  } else if (what == "test") {
+  } else if (keyword == "test") {
     kept.test = reader.rest();
-  } else if (what == "seed") {
+  } else if (keyword == "seed") {
     kept.plan.seed = reader.value();
-  } else if (what == "turns") {
+  } else if (keyword == "turns") {
     kept.plan.turns_max = reader.value();
-  } else if (what == "hold") {
+  } else if (keyword == "hold") {
     kept.plan.holds.push_back(read_hold(reader));
-  } else if (what == "connection") {
+  } else if (keyword == "connection") {
     kept.plan.holds.push_back(read_connection(reader));
-  } else if (what == "fault") {
+  } else if (keyword == "fault") {
     kept.plan.holds.push_back(read_fault_hold(reader));
-  } else if (what == "strategy") {
+  } else if (keyword == "strategy") {
     read_strategy(reader, kept.plan);
-  } else if (what == "hash") {
+  } else if (keyword == "hash") {
     reader.value();
     kept.hashes.push_back(reader.value(16));
   } else {
-    read_search(what, reader, kept);
+    read_search(keyword, reader, kept);
   }
 }
 
@@ -240,10 +240,10 @@ std::string text_of(const hold& kept) {
 hold parse_hold(const std::string& line) {
   const std::string nowhere = "a hold";
   line_reader reader(line, nowhere, 1);
-  const std::string what = reader.word();
-  if (what == "hold") return read_hold(reader);
-  if (what == "fault") return read_fault_hold(reader);
-  if (what != "connection") reader.fail();
+  const std::string keyword = reader.word();
+  if (keyword == "hold") return read_hold(reader);
+  if (keyword == "fault") return read_fault_hold(reader);
+  if (keyword != "connection") reader.fail();
   return read_connection(reader);
 }
 
@@ -255,13 +255,13 @@ std::string text_of(const kept_schedule& kept) {
   if (kept.plan.turns_max != UINT64_MAX)
     text += "turns " + std::to_string(kept.plan.turns_max) + '\n';
   if (kept.plan.by != strategy::holds) text += strategy_of(kept.plan);
-  for (const hold& one : kept.plan.holds) text += text_of(one) + '\n';
-  for (const std::uint64_t one : kept.plan.held_arrivals)
-    text += "arrival " + std::to_string(one) + '\n';
+  for (const hold& held : kept.plan.holds) text += text_of(held) + '\n';
+  for (const std::uint64_t arrival : kept.plan.held_arrivals)
+    text += "arrival " + std::to_string(arrival) + '\n';
   for (const std::uint64_t number : kept.plan.held_returns)
     text += "return " + std::to_string(number) + '\n';
-  for (const std::uint64_t one : kept.plan.held_connections)
-    text += "late-connection " + std::to_string(one) + '\n';
+  for (const std::uint64_t arrival : kept.plan.held_connections)
+    text += "late-connection " + std::to_string(arrival) + '\n';
   for (const planned_fault& planned : kept.plan.faults) {
     text += "planned-fault " + std::string(name_of(planned.what)) + ' ' +
             std::to_string(planned.number) + '\n';
@@ -288,8 +288,8 @@ kept_schedule parse_schedule(const std::string& text, const std::string& name) {
                        std::string(head) + '"');
   }
   for (unsigned number = 2; std::getline(lines, line); ++number) {
-    line_reader of(line, name, number);
-    read_line(of, kept);
+    line_reader reader(line, name, number);
+    read_line(reader, kept);
   }
   return kept;
 }

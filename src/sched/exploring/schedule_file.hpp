@@ -47,7 +47,7 @@ void write_schedule(const std::string& file, const kept_schedule& kept);
 
 // The identity of the running program: its build id, or empty.
 std::string program_id();
-std::string text_of(const hold& one);
+std::string text_of(const hold& held);
 // Throws option_error.
 hold parse_hold(const std::string& line);
 

@@ -13,42 +13,42 @@ namespace {
 
 void read_line(const std::string& line, execution& seen) {
   std::istringstream words(line);
-  std::string what;
-  words >> what;
-  if (what == "turn") {
+  std::string keyword;
+  words >> keyword;
+  if (keyword == "turn") {
     turn_seen turn;
     words >> std::hex >> turn.id.maker >> std::dec >> turn.id.nth >> turn.id.run >> turn.arrived >>
         turn.begun >> turn.runtime;
     seen.seen.push_back(turn);
     ++seen.turns;
-  } else if (what == "arrival") {
+  } else if (keyword == "arrival") {
     ++seen.arrivals;
-  } else if (what == "return") {
+  } else if (keyword == "return") {
     ++seen.returns;
-  } else if (what == "contested") {
+  } else if (keyword == "contested") {
     words >> seen.contested.emplace_back();
-  } else if (what == "contested-return") {
+  } else if (keyword == "contested-return") {
     words >> seen.contested_returns.emplace_back();
-  } else if (what == "connection") {
+  } else if (keyword == "connection") {
     ++seen.connections;
-  } else if (what == "hash") {
+  } else if (keyword == "hash") {
     words >> std::hex >> seen.hashes.emplace_back();
-  } else if (what == "program") {
+  } else if (keyword == "program") {
     words >> seen.program;
-  } else if (what == "met") {
+  } else if (keyword == "met") {
     std::size_t hold = SIZE_MAX;
     words >> hold;
     if (hold < seen.met.size()) seen.met[hold] = 1;
-  } else if (what == "fault-point") {
+  } else if (keyword == "fault-point") {
     std::size_t where = SIZE_MAX;
     words >> where;
     if (where < seen.fault_points.size()) ++seen.fault_points[where];
-  } else if (what == "order") {
-    const std::size_t begin = what.size() + 1, end = line.find('\t');
+  } else if (keyword == "order") {
+    const std::size_t begin = keyword.size() + 1, end = line.find('\t');
     if (end != std::string::npos)
       seen.orders.emplace(line.substr(begin, end - begin), line.substr(end + 1));
-  } else if (what == "made") {
-    seen.new_holds.push_back(parse_hold(line.substr(what.size() + 1)));
+  } else if (keyword == "made") {
+    seen.new_holds.push_back(parse_hold(line.substr(keyword.size() + 1)));
   }
 }
 

@@ -99,12 +99,12 @@ void story_listener::hear(listener& self, observe::event kind, const char* text,
   }
 }
 
-void story_listener::hear_wait(listener& self, std::uint64_t id, const char* what,
+void story_listener::hear_wait(listener& self, std::uint64_t id, const char* text,
                                const char* whose, const char* file, std::uint32_t line) noexcept {
   auto& story = static_cast<story_listener&>(self);
-  if (story.outer_ != nullptr) story.outer_->hear_wait(*story.outer_, id, what, whose, file, line);
+  if (story.outer_ != nullptr) story.outer_->hear_wait(*story.outer_, id, text, whose, file, line);
   try {
-    story_event event{.kind = story_kind::waits, .actor = id, .text = what};
+    story_event event{.kind = story_kind::waits, .actor = id, .text = text};
     if (whose != nullptr) event.text += without_qualifiers(whose);
     if (line != 0) event.place = std::string(file) + ':' + std::to_string(line);
     story.receive_(event);

@@ -32,7 +32,7 @@ class story_listener : private observe::listener {
  private:
   static void hear(listener& self, observe::event kind, const char* text,
                    std::uint64_t id) noexcept;
-  static void hear_wait(listener& self, std::uint64_t id, const char* what, const char* whose,
+  static void hear_wait(listener& self, std::uint64_t id, const char* text, const char* whose,
                         const char* file, std::uint32_t line) noexcept;
   void pass(observe::event kind, const char* text, std::uint64_t id);
   void begin(story_event& event) const;

@@ -98,14 +98,14 @@ runnable_names::named runnable_names::forget(runnable& item) noexcept {
   return known;
 }
 
-lineage runnable_names::lineage_of(const runnable& one) const noexcept {
-  const auto found = all_.find(&one);
+lineage runnable_names::lineage_of(const runnable& item) const noexcept {
+  const auto found = all_.find(&item);
   if (found == all_.end()) return {};
   return found->second;
 }
 
-choice_name runnable_names::begin_turn(const runnable& of) noexcept {
-  const auto found = all_.find(&of);
+choice_name runnable_names::begin_turn(const runnable& item) noexcept {
+  const auto found = all_.find(&item);
   running_ = found == all_.end() ? &program_ : &found->second;
   return running_->name;
 }

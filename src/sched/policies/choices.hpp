@@ -105,14 +105,14 @@ class choice_source {
 
   virtual ~choice_source() = default;
   virtual std::uint64_t decide(const choice_point& at) = 0;
-  virtual void begin(connection_choices& of) = 0;
+  virtual void begin(connection_choices& choices) = 0;
   // Whether `next` is also asked if only one runnable is ready.
   virtual bool asks_always() const noexcept { return false; }
   // The maker of runnables and connections outside of turns.
   virtual choice_name root() const noexcept { return program_name; }
-  // `of`: the connection of a send, or the storage; null: neither has a name.
-  virtual fault fault_at(fault_point where, const lineage* of) {
-    static_cast<void>(where), static_cast<void>(of);
+  // `subject`: the connection of a send, or the storage; null: neither has a name.
+  virtual fault fault_at(fault_point where, const lineage* subject) {
+    static_cast<void>(where), static_cast<void>(subject);
     return fault::none;
   }
   // After each turn, and when the program is out of work. Both may throw, out of run().
@@ -127,7 +127,7 @@ class seeded_source final : public choice_source {
  public:
   explicit seeded_source(std::uint64_t seed);
   std::uint64_t decide(const choice_point& at) override;
-  void begin(connection_choices& of) override;
+  void begin(connection_choices& choices) override;
 
  private:
   __extension__ using wide = unsigned __int128;
@@ -150,11 +150,11 @@ class runnable_names {
  public:
   explicit runnable_names(choice_name root = program_name) noexcept : program_{{root}} {}
   // Without memory for it the runnable has the program's name.
-  void name_if_new(runnable& one, bool in_turn) noexcept;
-  choice_name of(const runnable& one) const noexcept { return lineage_of(one).name; }
-  lineage lineage_of(const runnable& one) const noexcept;
+  void name_if_new(runnable& item, bool in_turn) noexcept;
+  choice_name of(const runnable& item) const noexcept { return lineage_of(item).name; }
+  lineage lineage_of(const runnable& item) const noexcept;
   // Returns the runnable's name.
-  choice_name begin_turn(const runnable& of) noexcept;
+  choice_name begin_turn(const runnable& item) noexcept;
   void end_turn() noexcept { running_ = &program_; }
   // A name for something that the turn makes and that is no runnable.
   lineage new_child(bool in_turn) noexcept;
@@ -162,9 +162,9 @@ class runnable_names {
     std::uint32_t children = 0;
   };
   // An actor that becomes quiet gives its runnable up, and a message makes a new runnable.
-  named forget(runnable& one) noexcept;
+  named forget(runnable& item) noexcept;
   // The same runnable again.
-  void restore(runnable& one, const named& known) noexcept;
+  void restore(runnable& item, const named& known) noexcept;
 
  private:
   named program_;

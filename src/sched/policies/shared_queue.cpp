@@ -6,13 +6,13 @@
 
 namespace troupe::sched {
 
-shared_queue::shared_queue(outstanding_work& alive, runtime_host& of)
-    : alive_(alive), runtime_(of) {}
+shared_queue::shared_queue(outstanding_work& alive, runtime_host& host)
+    : alive_(alive), runtime_(host) {}
 
 // Delegates to the private constructor: then, if a thread cannot be started, the destructor runs
 // and ends those that were.
-shared_queue::shared_queue(unsigned workers, outstanding_work& alive, runtime_host& of)
-    : shared_queue(alive, of) {
+shared_queue::shared_queue(unsigned workers, outstanding_work& alive, runtime_host& host)
+    : shared_queue(alive, host) {
   counters_.resize(workers);
   threads_.reserve(workers);
   for (unsigned i = 0; i < workers; ++i) {
@@ -47,7 +47,7 @@ void shared_queue::work() {
   counters& mine = counters_[base::worker_number - 1];
   for (;;) {
     if (!ending_ && queue_.empty()) {
-      const observe::parked here;
+      const observe::parked parked_scope;
       ++mine.parks;
       ++asleep_;
       filled_.wait(lock, [this] { return ending_ || !queue_.empty(); });

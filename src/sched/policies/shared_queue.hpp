@@ -19,7 +19,7 @@ namespace troupe::sched {
 
 class shared_queue final : public policy {
  public:
-  shared_queue(unsigned workers, outstanding_work& alive, runtime_host& of);
+  shared_queue(unsigned workers, outstanding_work& alive, runtime_host& host);
   ~shared_queue() override;
 
   void submit(runnable& item) noexcept override;
@@ -30,7 +30,7 @@ class shared_queue final : public policy {
   void attach(poller& io) override;
 
  private:
-  shared_queue(outstanding_work& alive, runtime_host& of);
+  shared_queue(outstanding_work& alive, runtime_host& host);
   void work();
   void put(runnable& item) noexcept;
 

@@ -53,12 +53,12 @@ std::uint64_t simulated::decide(const choice_point& at) {
   return chosen;
 }
 
-void simulated::begin(connection_choices& of) {
+void simulated::begin(connection_choices& choices) {
   {
     std::lock_guard lock(mutex_);
-    static_cast<lineage&>(of) = names_.new_child(in_turn());
+    static_cast<lineage&>(choices) = names_.new_child(in_turn());
   }
-  source_->begin(of);
+  source_->begin(choices);
 }
 
 fault simulated::storage_fault(fault_point where, lineage* storage) {
@@ -108,9 +108,9 @@ struct simulated::ready final : choice_candidates {
     return {all.lanes_[i].get(), 0};
   }
   void list(std::vector<lineage>& candidates) const override {
-    const runnable* one = all.lanes_[0]->queue.first();
-    for (std::size_t i = 0; i < of_pool; ++i, one = runnable_queue::next(*one))
-      candidates.push_back(all.names_.lineage_of(*one));
+    const runnable* item = all.lanes_[0]->queue.first();
+    for (std::size_t i = 0; i < of_pool; ++i, item = runnable_queue::next(*item))
+      candidates.push_back(all.names_.lineage_of(*item));
     for (std::size_t i = 1; i < all.lanes_.size(); ++i) {
       const runnable* const oldest = all.lanes_[i]->queue.first();
       if (oldest != nullptr) candidates.push_back(all.names_.lineage_of(*oldest));
@@ -157,19 +157,19 @@ bool simulated::step() {
 }
 
 // Under the mutex.
-void simulated::begin_turn(const runnable& of) noexcept {
-  running_ = names_.begin_turn(of);
+void simulated::begin_turn(const runnable& item) noexcept {
+  running_ = names_.begin_turn(item);
   runs_on_ = std::this_thread::get_id();
   hash_ = (hash_ ^ running_) * 1'099'511'628'211u;
 }
 
 // The runnable may be freed after this.
-runnable_names::named simulated::end_turn(runnable& of) noexcept {
+runnable_names::named simulated::end_turn(runnable& item) noexcept {
   std::lock_guard lock(mutex_);
   names_.end_turn();
   running_ = program_name;
   runs_on_ = {};
-  return names_.forget(of);
+  return names_.forget(item);
 }
 
 bool simulated::poll_io() {

@@ -59,17 +59,18 @@ class simulated final : public policy {
   void poke();
 
   // An answer below `bound` (policies/choices.hpp). The simulation's own thread only.
-  std::uint64_t choose(choice_kind what, std::uint64_t bound, connection_choices* of = nullptr) {
-    return decide({what, bound, running_, of, nullptr});
+  std::uint64_t choose(choice_kind kind, std::uint64_t bound,
+                       connection_choices* choices = nullptr) {
+    return decide({kind, bound, running_, choices, nullptr});
   }
-  // `of`: the connection of a send, or the storage.
-  fault fault_at(fault_point where, const lineage* of = nullptr) {
-    return source_->fault_at(where, of);
+  // `subject`: the connection of a send, or the storage.
+  fault fault_at(fault_point where, const lineage* subject = nullptr) {
+    return source_->fault_at(where, subject);
   }
   // The fault of a call of a storage, which it names at its first call of a search.
   fault storage_fault(fault_point where, lineage* storage);
   // Names a connection that the running turn makes.
-  void begin(connection_choices& of);
+  void begin(connection_choices& choices);
 
   // The program is out of work. Throws the source's exceptions.
   void out_of_work(std::uint64_t dead_letters) { source_->out_of_work(dead_letters); }
@@ -92,8 +93,8 @@ class simulated final : public policy {
   bool awaited() const;
   std::uint64_t decide(const choice_point& at);
   struct ready;
-  void begin_turn(const runnable& of) noexcept;
-  runnable_names::named end_turn(runnable& of) noexcept;
+  void begin_turn(const runnable& item) noexcept;
+  runnable_names::named end_turn(runnable& item) noexcept;
   // Under the mutex.
   bool in_turn() const noexcept { return std::this_thread::get_id() == runs_on_; }
   void write_choices() const noexcept;

@@ -21,9 +21,9 @@ namespace troupe::sched {
 class thread_executor : public executor {
  public:
   // `wakes`: rung while the thread sleeps elsewhere; null if it never does.
-  thread_executor(outstanding_work& alive, runtime_host& of,
+  thread_executor(outstanding_work& alive, runtime_host& host,
                   wake_descriptor* wakes = nullptr) noexcept
-      : alive_(alive), runtime_(of), wakes_(wakes) {}
+      : alive_(alive), runtime_(host), wakes_(wakes) {}
 
   void submit(runnable& item) noexcept override;
 
@@ -34,11 +34,11 @@ class thread_executor : public executor {
 
   // Sleeps until something was submitted or poke() was called since the last wait.
   void wait() noexcept {
-    const observe::parked here;
+    const observe::parked parked_scope;
     parker_.wait();
   }
   bool wait_for(std::chrono::nanoseconds limit) noexcept {
-    const observe::parked here;
+    const observe::parked parked_scope;
     return parker_.wait_for(limit);
   }
   void poke() noexcept {

@@ -35,14 +35,14 @@ std::uint64_t add(std::atomic<std::uint64_t>& counter, std::uint64_t n) noexcept
 
 }  // namespace
 
-work_stealing::work_stealing(outstanding_work& alive, runtime_host& of) noexcept
-    : alive_(alive), runtime_(of) {}
+work_stealing::work_stealing(outstanding_work& alive, runtime_host& host) noexcept
+    : alive_(alive), runtime_(host) {}
 
 // Delegates to the private constructor: then, if a thread cannot be started, the destructor runs
 // and ends those that were.
 work_stealing::work_stealing(const work_stealing_options& options, outstanding_work& alive,
-                             runtime_host& of)
-    : work_stealing(alive, of) {
+                             runtime_host& host)
+    : work_stealing(alive, host) {
   idle_workers_.set_searchers_max(1 + (options.workers - 1) / static_cast<unsigned>(group_workers));
   workers_.reserve(options.workers);
   for (unsigned i = 0; i < options.workers; ++i) {
@@ -274,12 +274,12 @@ void work_stealing::rebalance(worker& self, std::int64_t now, std::uint64_t turn
   std::int64_t most = mine * bound.percent / 100 + bound.worth_ns - 1;
   const std::size_t start = next_random(self.random) % workers_.size();
   for (std::size_t i = 0; i < std::min<std::size_t>(bound.looks, workers_.size()); ++i) {
-    worker& one = *workers_[(start + i) % workers_.size()];
-    const pace theirs = &one == &self ? pace{} : look_at(one, now, rebalance_memory_ns);
-    if (theirs.backlog_ns <= most || load_of(one, theirs.is_stuck) == 0) continue;
+    worker& candidate = *workers_[(start + i) % workers_.size()];
+    const pace theirs = &candidate == &self ? pace{} : look_at(candidate, now, rebalance_memory_ns);
+    if (theirs.backlog_ns <= most || load_of(candidate, theirs.is_stuck) == 0) continue;
     most = theirs.backlog_ns;
     is_stuck = theirs.is_stuck;
-    victim = &one;
+    victim = &candidate;
   }
   if (victim == nullptr) return;
   // A stuck worker is running one more, and serves none of its queue.
@@ -782,7 +782,7 @@ void work_stealing::take_what_came(worker& self) {
 rested work_stealing::rest(worker& self, const std::chrono::nanoseconds* limit,
                            bool inside) noexcept {
   TROUPE_INVARIANT(!self.has_deferred(), "W4");
-  const observe::parked here;
+  const observe::parked parked_scope;
   // order: relaxed (both)  a statistic, written by the owner
   self.parks.store(self.parks.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
   // order: acquire  as take_io

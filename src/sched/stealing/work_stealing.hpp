@@ -32,7 +32,7 @@ struct work_stealing_options {
 
 class work_stealing final : public policy {
  public:
-  work_stealing(const work_stealing_options& options, outstanding_work& alive, runtime_host& of);
+  work_stealing(const work_stealing_options& options, outstanding_work& alive, runtime_host& host);
   ~work_stealing() override;
 
   void submit(runnable& item) noexcept override;
@@ -47,7 +47,7 @@ class work_stealing final : public policy {
   unsigned workers() const noexcept override { return static_cast<unsigned>(workers_.size()); }
 
  private:
-  work_stealing(outstanding_work& alive, runtime_host& of) noexcept;
+  work_stealing(outstanding_work& alive, runtime_host& host) noexcept;
 
   // A victim whose whole queue takes less time than this is left alone: it will be done before a
   // searcher could begin. Turns shorter than short_turn_ns are hardly worth the cache lines that
@@ -125,7 +125,7 @@ class work_stealing final : public policy {
   std::uint64_t turns_done() const noexcept;
   bool nothing_left(const worker& self) const noexcept;
   void wake(worker* sleeper) noexcept;
-  void notify(worker& one) noexcept;
+  void notify(worker& target) noexcept;
   bool unattended() const noexcept;
   rested rest(worker& self, const std::chrono::nanoseconds* limit, bool inside) noexcept;
   void take_what_came(worker& self);

@@ -112,19 +112,19 @@ bool portfolio::add_fault(schedule& plan, std::uint64_t nth) const {
                              fault::storage_cut,   fault::commit_lost, fault::storage_slow,
                              fault::storage_stalls};
   std::uint64_t count = 0;
-  const auto places = [this](fault what) {
-    return fault_points_[static_cast<std::size_t>(place_of(what))];
+  const auto places = [this](fault kind) {
+    return fault_points_[static_cast<std::size_t>(place_of(kind))];
   };
-  for (const fault what : kinds) count += places(what);
+  for (const fault kind : kinds) count += places(kind);
   if (count == 0) return false;
   if (nth >= count) hold_one(plan, nth - count);
   std::uint64_t left = scattered(nth, count);
-  for (const fault what : kinds) {
-    if (left < places(what)) {
-      plan.faults.push_back({what, 1 + left});
+  for (const fault kind : kinds) {
+    if (left < places(kind)) {
+      plan.faults.push_back({kind, 1 + left});
       break;
     }
-    left -= places(what);
+    left -= places(kind);
   }
   return true;
 }

@@ -29,11 +29,11 @@ class portfolio {
   schedule at(std::uint64_t number) const;
 
  private:
-  void hold_one(schedule& made, std::uint64_t nth) const;
-  void hold_return(schedule& made, std::uint64_t nth) const;
-  void hold_some(schedule& made, std::uint64_t nth) const;
-  void hold_two(schedule& made, std::uint64_t nth) const;
-  void hold_three(schedule& made) const;
+  void hold_one(schedule& plan, std::uint64_t nth) const;
+  void hold_return(schedule& plan, std::uint64_t nth) const;
+  void hold_some(schedule& plan, std::uint64_t nth) const;
+  void hold_two(schedule& plan, std::uint64_t nth) const;
+  void hold_three(schedule& plan) const;
   bool add_fault(schedule& plan, std::uint64_t nth) const;
 
   const std::uint64_t seed_;
@@ -44,6 +44,6 @@ class portfolio {
 };
 
 // The name of the schedule's strategy, for reports.
-std::string_view name_of(const schedule& of) noexcept;
+std::string_view name_of(const schedule& plan) noexcept;
 
 }  // namespace troupe::sched::exploring

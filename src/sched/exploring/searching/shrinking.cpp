@@ -84,9 +84,9 @@ bool reduction::by_few(const execution& seen, const std::vector<hold>& all) {
   constexpr std::size_t tried = 4;
   std::vector<hold> few;
   for (std::size_t i = 0; i < std::min(tried, waited.size()); ++i) {
-    const hold one{.held = waited[i].second, .until = {}};
-    if (fails({one})) return true;
-    few.push_back(one);
+    const hold shorter{.held = waited[i].second, .until = {}};
+    if (fails({shorter})) return true;
+    few.push_back(shorter);
     if (i != 0 && fails(few)) return true;
   }
   return false;

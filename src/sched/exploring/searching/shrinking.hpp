@@ -39,13 +39,13 @@ inline constexpr std::size_t few_holds = 3;
 inline constexpr std::uint64_t further_schedules = 150;
 inline constexpr unsigned shrunk_failures_max = 8;
 bool is_small(const shrunk& found) noexcept;
-bool is_smaller(const shrunk& one, const shrunk& other) noexcept;
+bool is_smaller(const shrunk& candidate, const shrunk& other) noexcept;
 
 shrunk shrink(const schedule& failing, const outcome& failed, const runner& run);
 
 // The holds that make the plain execution that one.
 std::vector<hold> holds_of(const execution& seen);
 // Whether both are the same failure, but for numbers.
-bool same_failure(const std::string& one, const std::string& other);
+bool same_failure(const std::string& candidate, const std::string& other);
 
 }  // namespace troupe::sched::exploring
