@@ -15,8 +15,8 @@ namespace {
 constexpr std::size_t depth_max = 64;  // nested stretches; deeper ones are left out
 
 std::string_view text_of(const event_data& entry) noexcept {
-  const char* what = reinterpret_cast<const char*>(static_cast<std::uintptr_t>(entry.what));
-  return what == nullptr ? std::string_view() : std::string_view(what);
+  const char* text = reinterpret_cast<const char*>(static_cast<std::uintptr_t>(entry.what));
+  return text == nullptr ? std::string_view() : std::string_view(text);
 }
 
 using json = base::json_writer<output&>;

@@ -24,11 +24,11 @@ class output {
   ~output() { flush(); }
 
   output& operator<<(std::string_view text) noexcept {
-    for (const char one : text) put(one);
+    for (const char letter : text) put(letter);
     return *this;
   }
-  output& operator<<(char one) noexcept {
-    put(one);
+  output& operator<<(char letter) noexcept {
+    put(letter);
     return *this;
   }
   output& operator<<(std::uint64_t number) noexcept {
@@ -60,10 +60,10 @@ class output {
   // Writes text on one line: control characters become \x0a and the like. They would break a table,
   // and could control a terminal.
   output& visible(std::string_view text) noexcept {
-    for (const char one : text) {
-      const auto code = static_cast<unsigned char>(one);
+    for (const char letter : text) {
+      const auto code = static_cast<unsigned char>(letter);
       if (code >= 0x20 && code != 0x7f) {
-        put(one);
+        put(letter);
       } else {
         const auto digits = base::hex_of(code);
         *this << "\\x" << digits[0] << digits[1];
@@ -107,9 +107,9 @@ class output {
     used_ = 0;
   }
 
-  void put(char one) noexcept {
+  void put(char letter) noexcept {
     if (used_ == sizeof buffer_) flush();
-    buffer_[used_++] = one;
+    buffer_[used_++] = letter;
   }
   static constexpr int patience_ms = 2'000;
   const int fd_ = -1;

@@ -84,7 +84,7 @@ TROUPE_NOINLINE ring* make_ring() noexcept {
 // order: acquire  pairs with make_ring
 const ring* first_ring() noexcept { return rings.load(std::memory_order_acquire); }
 
-void record_beside(void (*put)(event kind, const char* what, std::uint64_t id) noexcept) noexcept {
+void record_beside(void (*put)(event kind, const char* text, std::uint64_t id) noexcept) noexcept {
   beside.store(put, std::memory_order_relaxed);  // order: relaxed  a function of the program
 }
 
@@ -94,39 +94,39 @@ listener* listener_here() noexcept { return listens; }
 
 namespace {
 
-void put(ring& target, kind_and_message kind, const char* what, std::uint64_t id) noexcept {
-  target.events.put({now_ticks(), id, reinterpret_cast<std::uintptr_t>(what), kind.packed()});
+void put(ring& target, kind_and_message kind, const char* text, std::uint64_t id) noexcept {
+  target.events.put({now_ticks(), id, reinterpret_cast<std::uintptr_t>(text), kind.packed()});
 }
 
 // In a trace.
-void record_traced(kind_and_message kind, const char* what, std::uint64_t id) noexcept {
-  if (listens != nullptr) listens->hear(*listens, kind.kind, what, id);
+void record_traced(kind_and_message kind, const char* text, std::uint64_t id) noexcept {
+  if (listens != nullptr) listens->hear(*listens, kind.kind, text, id);
   ring* to = of_thread;
   if (to == nullptr) [[unlikely]] {
     to = make_ring();
     if (to == nullptr) return;
   }
-  put(*to, kind, what, id);
+  put(*to, kind, text, id);
 }
 
 }  // namespace
 
-void mark_in_ring(const char* what) noexcept {
-  if (ring* const own = of_thread) put(*own, {event::mark}, what, 0);
+void mark_in_ring(const char* text) noexcept {
+  if (ring* const own = of_thread) put(*own, {event::mark}, text, 0);
 }
 
-TROUPE_NOINLINE void record(event kind, const char* what, std::uint64_t id) noexcept {
+TROUPE_NOINLINE void record(event kind, const char* text, std::uint64_t id) noexcept {
   if (is_beside(kind)) {
     // order: relaxed  as record_beside
-    if (const auto put_beside = beside.load(std::memory_order_relaxed)) put_beside(kind, what, id);
+    if (const auto put_beside = beside.load(std::memory_order_relaxed)) put_beside(kind, text, id);
     if (!tracing()) return;
   }
-  record_traced({kind}, what, id);
+  record_traced({kind}, text, id);
 }
 
-TROUPE_NOINLINE void record_message(event kind, const char* what, std::uint64_t id,
+TROUPE_NOINLINE void record_message(event kind, const char* text, std::uint64_t id,
                                     const void* message) noexcept {
-  record_traced({kind, reinterpret_cast<std::uintptr_t>(message)}, what, id);
+  record_traced({kind, reinterpret_cast<std::uintptr_t>(message)}, text, id);
 }
 
 }  // namespace troupe::observe

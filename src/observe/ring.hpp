@@ -56,7 +56,7 @@ const ring* first_ring() noexcept;
 // Called with each event of the calling thread beside its ring, until another one is set, or null.
 // For a simulation, which writes its story (runtime/exploring/story.hpp).
 struct listener {
-  void (*hear)(listener& self, event kind, const char* what, std::uint64_t id) noexcept;
+  void (*hear)(listener& self, event kind, const char* text, std::uint64_t id) noexcept;
   // Before `suspended` of actor `id`: the event that it awaits, an ask's method or null, and the
   // line of the wait; 0 if none is known.
   void (*hear_wait)(listener& self, std::uint64_t id, const char* event, const char* method,
@@ -67,13 +67,13 @@ void listen_here(listener* by) noexcept;
 listener* listener_here() noexcept;
 
 // As record(), of the message at this address, that is sent or handled: a trace connects the two.
-void record_message(event kind, const char* what, std::uint64_t id, const void* message) noexcept;
+void record_message(event kind, const char* text, std::uint64_t id, const void* message) noexcept;
 
 // From now on that is called with each event of is_beside(), whether or not a trace is taken.
-void record_beside(void (*put)(event kind, const char* what, std::uint64_t id) noexcept) noexcept;
+void record_beside(void (*put)(event kind, const char* text, std::uint64_t id) noexcept) noexcept;
 
 // Adds a mark to the calling thread's ring, if there is a ring. For signal handlers: record() makes
 // a ring and a flight recorder, which takes locks and memory.
-void mark_in_ring(const char* what) noexcept;
+void mark_in_ring(const char* text) noexcept;
 
 }  // namespace troupe::observe

@@ -5,18 +5,18 @@
 namespace troupe::observe {
 
 constinit std::atomic<std::uint8_t> watches{0};
-constinit std::atomic<void (*)(event kind, const char* what, std::uint64_t id) noexcept> beside{
+constinit std::atomic<void (*)(event kind, const char* text, std::uint64_t id) noexcept> beside{
     nullptr};
 
-void watch(watched what) noexcept {
-  if (is_watched(what)) return;
+void watch(watched flags) noexcept {
+  if (is_watched(flags)) return;
   // order: relaxed  a thread may see it a little late
-  watches.fetch_or(static_cast<std::uint8_t>(what), std::memory_order_relaxed);
+  watches.fetch_or(static_cast<std::uint8_t>(flags), std::memory_order_relaxed);
 }
 
-void unwatch(watched what) noexcept {
+void unwatch(watched flags) noexcept {
   // order: relaxed  a thread may see it a little late
-  watches.fetch_and(static_cast<std::uint8_t>(~static_cast<unsigned>(what)),
+  watches.fetch_and(static_cast<std::uint8_t>(~static_cast<unsigned>(flags)),
                     std::memory_order_relaxed);
 }
 

@@ -16,7 +16,7 @@ class chrome_writer {
   explicit chrome_writer(const tick_scale& began) noexcept : began_(began) {}
 
   void begin(output& to) noexcept;
-  void add(output& to, const ring& one) noexcept;
+  void add(output& to, const ring& source) noexcept;
   void end(output& to) noexcept;
 
  private:

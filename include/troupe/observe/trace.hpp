@@ -61,15 +61,15 @@ enum class watched : std::uint8_t {
 };
 extern constinit std::atomic<std::uint8_t> watches;
 // From now on. Thread: any.
-void watch(watched what) noexcept;
+void watch(watched flags) noexcept;
 // No longer. A thread may see it a little late.
-void unwatch(watched what) noexcept;
+void unwatch(watched flags) noexcept;
 // Keeps the pointer to the text: pass a literal, or a text that lives as long.
-void record(event kind, const char* what, std::uint64_t id) noexcept;
+void record(event kind, const char* text, std::uint64_t id) noexcept;
 
 // order: relaxed  a thread may see a change a little late
-TROUPE_INLINE bool is_watched(watched what) noexcept {
-  return (watches.load(std::memory_order_relaxed) & static_cast<std::uint8_t>(what)) != 0;
+TROUPE_INLINE bool is_watched(watched flags) noexcept {
+  return (watches.load(std::memory_order_relaxed) & static_cast<std::uint8_t>(flags)) != 0;
 }
 // order: relaxed  as above
 TROUPE_INLINE std::uint8_t all_watched() noexcept {
@@ -96,15 +96,15 @@ constexpr bool is_beside(event kind) noexcept {
   }
 }
 // Null while there is no flight recorder.
-extern constinit std::atomic<void (*)(event kind, const char* what, std::uint64_t id) noexcept>
+extern constinit std::atomic<void (*)(event kind, const char* text, std::uint64_t id) noexcept>
     beside;
 // order: relaxed  as above
 TROUPE_INLINE bool is_recorded(event kind) noexcept {
   return tracing() || (is_beside(kind) && beside.load(std::memory_order_relaxed) != nullptr);
 }
-TROUPE_INLINE void trace(event kind, const char* what, std::uint64_t id = 0) noexcept {
+TROUPE_INLINE void trace(event kind, const char* text, std::uint64_t id = 0) noexcept {
   if (is_recorded(kind)) [[unlikely]]
-    record(kind, what, id);
+    record(kind, text, id);
 }
 
 // The two halves of a trace_span while a trace is taken, or a runtime is observed. begin_span

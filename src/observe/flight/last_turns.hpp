@@ -30,13 +30,13 @@ struct last_turn {
 };
 
 // Writes a record in words, without its time and thread. Nothing allocates, unless `to` does.
-void write_turn(output& to, const last_turn& one) noexcept;
+void write_turn(output& to, const last_turn& turn) noexcept;
 
 // The records of one thread, from the newest to the oldest.
 class turns_of_thread {
  public:
   turns_of_thread() noexcept = default;
-  turns_of_thread(const flight_recorder& of, std::uint64_t now_ticks) noexcept;
+  turns_of_thread(const flight_recorder& recorder, std::uint64_t now_ticks) noexcept;
 
   bool there() const noexcept { return there_; }
   const last_turn& get() const noexcept { return current_; }
@@ -46,7 +46,7 @@ class turns_of_thread {
 
  private:
   bool read(std::uint64_t at, turn_record& to) noexcept;
-  void take_time(std::uint64_t at, const turn_record& one) noexcept;
+  void take_time(std::uint64_t at, const turn_record& turn) noexcept;
   std::uint64_t ticks_of(const turn_record& time) const noexcept;
   void give_time() noexcept;
 

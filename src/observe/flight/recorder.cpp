@@ -30,8 +30,8 @@ std::mutex& recorders_mutex() {
   return instance;
 }
 
-void put_here(event kind, const char* what, std::uint64_t id) noexcept {
-  if (flight_recorder* const own = flight_recorder::here()) own->put_event(kind, what, id);
+void put_here(event kind, const char* text, std::uint64_t id) noexcept {
+  if (flight_recorder* const own = flight_recorder::here()) own->put_event(kind, text, id);
 }
 
 }  // namespace
@@ -199,7 +199,7 @@ void flight_recorder::measure_rate(std::uint64_t ticks) noexcept {
   rate_after_ = ticks + std::clamp(ticks - began_.ticks, least, most);
 }
 
-TROUPE_NOINLINE void flight_recorder::put_event(event kind, const char* what,
+TROUPE_NOINLINE void flight_recorder::put_event(event kind, const char* text,
                                                 std::uint64_t number) noexcept {
   if (kind == event::park_begin && ring_.written() == woke_) {
     sleeps_again_ = true;
@@ -210,10 +210,10 @@ TROUPE_NOINLINE void flight_recorder::put_event(event kind, const char* what,
     woke_ = ring_.written();
     return;
   }
-  const void* const at = what != nullptr ? what : kinds[static_cast<std::size_t>(kind)].name;
+  const void* const at = text != nullptr ? text : kinds[static_cast<std::size_t>(kind)].name;
   const std::uint64_t key = subjects::key_of(kind, at);
   const known& is = known_for(key);
-  const std::uint16_t code = is.key == key ? is.code : learn(key, {kind, nullptr, what, 0});
+  const std::uint16_t code = is.key == key ? is.code : learn(key, {kind, nullptr, text, 0});
   ring_.put({static_cast<std::uint32_t>(number), code});
   put_time();
   if (kind == event::park_end) woke_ = ring_.written();

@@ -76,7 +76,7 @@ class flight_recorder {
       put_time();
   }
   // With its time.
-  void put_event(event kind, const char* what, std::uint64_t number) noexcept;
+  void put_event(event kind, const char* text, std::uint64_t number) noexcept;
 
   const ring_of_turns& ring() const noexcept { return ring_; }
   const flight_recorder* next() const noexcept { return next_; }

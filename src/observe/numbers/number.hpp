@@ -67,7 +67,7 @@ inline number_value value_of(double n) { return n; }
 inline number_value value_of(std::chrono::nanoseconds span) {
   return std::chrono::duration<double>(span).count();
 }
-inline number_value value_of(const distribution& of) { return of; }
+inline number_value value_of(const distribution& values) { return values; }
 
 struct number {
   std::string_view name;    // ends in the unit: "kept_bytes"
@@ -154,7 +154,7 @@ class number_group {
 
  protected:
   number_group(std::string_view prefix, std::initializer_list<std::string_view> labels) noexcept;
-  void add(const number& one) noexcept { numbers_[size_++] = one; }
+  void add(const number& added) noexcept { numbers_[size_++] = added; }
 
  private:
   static const number_group* first() noexcept;
@@ -175,7 +175,7 @@ class number_table : public number_group {
                const number_of<Values> (&numbers)[Size]) noexcept
       : number_group(prefix, labels) {
     static_assert(Size <= numbers_max);
-    for (const number& one : numbers) add(one);
+    for (const number& added : numbers) add(added);
   }
 };
 

@@ -18,7 +18,7 @@ class number_source {
   using reader = std::function<void(row_sink&, const std::string& name)>;
 
   // `read` is called with the source's name under a lock, which the destructor takes.
-  number_source(const number_group& of, std::string name, reader read,
+  number_source(const number_group& group, std::string name, reader read,
                 same_name taken = same_name::refuse);
   number_source(const number_source&) = delete;
   number_source& operator=(const number_source&) = delete;

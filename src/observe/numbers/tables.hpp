@@ -43,8 +43,9 @@ class row_sink {
                     const void* values) = 0;
 
   template <class Values>
-  void add(const number_table<Values>& of, std::vector<std::string> labels, const Values& values) {
-    take(of, std::move(labels), &values);
+  void add(const number_table<Values>& table, std::vector<std::string> labels,
+           const Values& values) {
+    take(table, std::move(labels), &values);
   }
 };
 
@@ -54,7 +55,7 @@ class number_tables final : public row_sink {
   number_rows& table(const number_group& group);
   void take(const number_group& group, std::vector<std::string> labels,
             const void* values) override;
-  void add_table(number_rows made) { all_.push_back(std::move(made)); }
+  void add_table(number_rows table) { all_.push_back(std::move(table)); }
   const std::vector<number_rows>& all() const noexcept { return all_; }
 
  private:

@@ -52,12 +52,12 @@ class sharded {
 
   // The calling thread's own; null: it changes shared() with the others.
   T* own() noexcept {
-    const std::size_t here = thread_shard::here();
-    if (here == thread_shard::shared) [[unlikely]]
+    const std::size_t index = thread_shard::here();
+    if (index == thread_shard::shared) [[unlikely]]
       return nullptr;
     // order: relaxed  the thread's own, perhaps made by a thread that has ended (T1)
-    T* const known = own_[here].load(std::memory_order_relaxed);
-    return known != nullptr ? known : make(here);
+    T* const known = own_[index].load(std::memory_order_relaxed);
+    return known != nullptr ? known : make(index);
   }
   T& shared() noexcept { return shared_; }
 
@@ -71,11 +71,11 @@ class sharded {
   }
 
  private:
-  TROUPE_NOINLINE T* make(std::size_t here) noexcept {
-    T* const made = new (std::nothrow) T;
+  TROUPE_NOINLINE T* make(std::size_t index) noexcept {
+    T* const fresh = new (std::nothrow) T;
     // order: release  pairs with for_each/acquire
-    own_[here].store(made, std::memory_order_release);
-    return made;
+    own_[index].store(fresh, std::memory_order_release);
+    return fresh;
   }
 
   std::array<std::atomic<T*>, thread_shard::own_max> own_{};
