@@ -18,7 +18,7 @@ std::string home_of(const context* home) {
 
 }  // namespace
 
-void check_references(const void* object, std::size_t bytes, const char* what) {
+void check_references(const void* object, std::size_t bytes, const char* owner_text) {
   if constexpr (!checked) return;
   const context* const home = owner_of(object);
   const auto* at = static_cast<const std::byte*>(object);
@@ -28,7 +28,7 @@ void check_references(const void* object, std::size_t bytes, const char* what) {
     const context* const other = owner_of(word);
     if (other == nullptr || access::has_keeps(*other)) continue;
     const std::string text =
-        std::string("troupe: ") + what + " in " + home_of(home) + " would refer to ";
+        std::string("troupe: ") + owner_text + " in " + home_of(home) + " would refer to ";
     if (other != home) {
       throw foreign_context_error(
           text + describe(*other) +

@@ -34,14 +34,14 @@ void keep::free(share& self) noexcept {
   }
 }
 
-share& keep_whole(context& of) {
-  keep& held = access::keep_now(of, false);
+share& keep_whole(context& owner) {
+  keep& held = access::keep_now(owner, false);
   held.add();
   return held;
 }
 
-share& keep_since_snapshot(context& of) {
-  keep& held = access::keep_now(of, true);
+share& keep_since_snapshot(context& owner) {
+  keep& held = access::keep_now(owner, true);
   held.add();
   return held;
 }

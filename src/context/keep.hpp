@@ -62,9 +62,9 @@ struct access {
   static void finalize(context& context, const finalizer* down_to) noexcept;
   static void drop(context& context) noexcept;
   static void end(context& context) noexcept;
-  static mark beginning(context& of) noexcept;
+  static mark beginning(context& owner) noexcept;
   static std::atomic<const void*>& runs_on(context& context) noexcept;
-  static bool has_keeps(const context& of) noexcept;
+  static bool has_keeps(const context& owner) noexcept;
   // In a context that was rolled back: whether it is as good as a new one. It is not if an object
   // was persisted in it: the object's memory was cut off from the context's block, or is shared.
   static bool is_as_new(const context& context) noexcept;

@@ -20,7 +20,7 @@ namespace troupe {
 using contexts::access;
 using contexts::block;
 
-void owned_context::end(context& of) noexcept { access::end(of); }
+void owned_context::end(context& owner) noexcept { access::end(owner); }
 
 void context::rollback(snapshot& target) {
   if (target.context_ != this) {
@@ -62,9 +62,9 @@ snapshot::~snapshot() {
 
 namespace contexts {
 
-mark access::beginning(context& of) noexcept {
-  block* const first = reinterpret_cast<block*>(&of) - 1;
-  return {first, reinterpret_cast<std::byte*>(&of + 1), nullptr};
+mark access::beginning(context& owner) noexcept {
+  block* const first = reinterpret_cast<block*>(&owner) - 1;
+  return {first, reinterpret_cast<std::byte*>(&owner + 1), nullptr};
 }
 
 void access::roll_back_newest(context& context) noexcept {
@@ -119,9 +119,9 @@ void access::end(context& context) noexcept {
 
 namespace {
 
-keep& ensure(context& of, keep*& list, std::atomic<std::uint32_t>& shares) {
+keep& ensure(context& owner, keep*& list, std::atomic<std::uint32_t>& shares) {
   if (list == nullptr) {
-    list = ::new (memory::allocate(sizeof(keep))) keep(of);
+    list = ::new (memory::allocate(sizeof(keep))) keep(owner);
     share_count(shares).add();
   }
   return *list;
@@ -250,8 +250,8 @@ const snapshot* access::between(const context& context, const void* older,
   return nullptr;
 }
 
-bool access::has_keeps(const context& of) noexcept {
-  return !share_count(const_cast<context&>(of).shares_).alone();
+bool access::has_keeps(const context& owner) noexcept {
+  return !share_count(const_cast<context&>(owner).shares_).alone();
 }
 
 bool access::is_as_new(const context& context) noexcept {
@@ -260,8 +260,8 @@ bool access::is_as_new(const context& context) noexcept {
 
 std::atomic<const void*>& access::runs_on(context& context) noexcept { return context.runs_on_; }
 
-bool is_since_snapshot(const context& of, const void* object) noexcept {
-  return access::is_since(of, object);
+bool is_since_snapshot(const context& owner, const void* object) noexcept {
+  return access::is_since(owner, object);
 }
 
 }  // namespace contexts

@@ -12,6 +12,6 @@ namespace troupe::contexts {
 // after the object. Throws foreign_context_error, which names both. Not found: pointers into a
 // context in which something was persisted, and pointers behind another pointer. Does nothing
 // except in checked builds of the library. The last argument is for the text.
-void check_references(const void* object, std::size_t bytes, const char* what);
+void check_references(const void* object, std::size_t bytes, const char* owner_text);
 
 }  // namespace troupe::contexts

@@ -251,8 +251,8 @@ class owned_context {
 
  private:
   friend owned_context make_context(const context_options& options);
-  explicit owned_context(context& made) noexcept : context_(&made) {}
-  static void end(context& of) noexcept;
+  explicit owned_context(context& owned) noexcept : context_(&owned) {}
+  static void end(context& owner) noexcept;
   context* context_ = nullptr;
 };
 
@@ -274,7 +274,7 @@ context& this_context();
 class context_scope {
  public:
   // In checked builds, throws unguarded_error if another thread uses the context.
-  explicit context_scope(context& here);
+  explicit context_scope(context& entered);
   context_scope(const context_scope&) = delete;
   context_scope& operator=(const context_scope&) = delete;
   ~context_scope();

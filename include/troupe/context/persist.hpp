@@ -31,9 +31,9 @@ struct share {
 };
 
 // Each returns a share for the caller.
-share& keep_whole(context& of);
-share& keep_since_snapshot(context& of);
-bool is_since_snapshot(const context& of, const void* object) noexcept;
+share& keep_whole(context& owner);
+share& keep_since_snapshot(context& owner);
+bool is_since_snapshot(const context& owner, const void* object) noexcept;
 
 struct persisting {
   template <class T>
@@ -111,10 +111,10 @@ template <class T>
 // older, this is persist().
 template <class T>
 [[nodiscard]] persisted<T> persist_since_snapshot(const in_context<T>& handle) {
-  context& of = *owner_of(handle.get());
-  return contexts::persisting::make<T>(*handle, contexts::is_since_snapshot(of, handle.get())
-                                                    ? contexts::keep_since_snapshot(of)
-                                                    : contexts::keep_whole(of));
+  context& owner = *owner_of(handle.get());
+  return contexts::persisting::make<T>(*handle, contexts::is_since_snapshot(owner, handle.get())
+                                                    ? contexts::keep_since_snapshot(owner)
+                                                    : contexts::keep_whole(owner));
 }
 
 }  // namespace troupe

@@ -106,10 +106,10 @@ std::size_t bytes_behind(const T& value, std::size_t at_most) {
 
 template <class T>
 struct box : share {
-  explicit box(const T& of)
+  explicit box(const T& copied)
       : share([](share& self) noexcept { delete static_cast<box*>(&self); }),
         value(std::make_obj_using_allocator<T>(
-            std::pmr::polymorphic_allocator<>(std::pmr::new_delete_resource()), of)) {}
+            std::pmr::polymorphic_allocator<>(std::pmr::new_delete_resource()), copied)) {}
   const T value;
 };
 

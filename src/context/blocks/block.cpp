@@ -24,15 +24,17 @@ namespace {
 // All but the first of the chunks that belong to one block of more than 2 MiB.
 chunk_map chunks_inside{};
 
-void mark(chunk_map& map, std::uintptr_t chunk, bool here) noexcept {
+void mark(chunk_map& map, std::uintptr_t chunk, bool present) noexcept {
   const std::uint64_t bit = std::uint64_t{1} << (chunk % 64);
   const std::atomic_ref word(map[chunk / 64]);
   // order: relaxed  see is_chunk
-  here ? word.fetch_or(bit, std::memory_order_relaxed)
-       : word.fetch_and(~bit, std::memory_order_relaxed);
+  present ? word.fetch_or(bit, std::memory_order_relaxed)
+          : word.fetch_and(~bit, std::memory_order_relaxed);
 }
 
-std::uintptr_t address_of(const void* of) noexcept { return reinterpret_cast<std::uintptr_t>(of); }
+std::uintptr_t address_of(const void* memory) noexcept {
+  return reinterpret_cast<std::uintptr_t>(memory);
+}
 
 // owner_of() never looks up the first page, because that is the head.
 void set_owner(block& block, context* owner) noexcept {
@@ -95,9 +97,9 @@ struct alignas(base::line_bytes) depot_class {
 // The object is never destroyed: threads may end after the program's statics.
 std::array<depot_class, own_class>& depot() {
   static auto& instance = *[] {
-    auto* const made = new std::array<depot_class, own_class>;
-    for (depot_class& size_class : *made) base::hold_at_fork(size_class.mutex);
-    return made;
+    auto* const depots = new std::array<depot_class, own_class>;
+    for (depot_class& size_class : *depots) base::hold_at_fork(size_class.mutex);
+    return depots;
   }();
   return instance;
 }
@@ -168,7 +170,7 @@ TROUPE_NOINLINE block& refill(std::uint8_t size_class) {
   std::lock_guard lock(from.mutex);
   for (std::size_t i = 1; i < own_max[size_class] / 2 && from.free.first != nullptr; ++i)
     own.push(size_class, *from.free.pop());
-  if (block* one = from.free.pop()) return *one;
+  if (block* free_block = from.free.pop()) return *free_block;
   return cut(from, size_class);
 }
 

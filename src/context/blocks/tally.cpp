@@ -39,11 +39,11 @@ struct leaver {
 };
 thread_local leaver at_thread_end;
 
-std::int64_t sum(std::atomic<std::int64_t> tally::*what) {
+std::int64_t sum(std::atomic<std::int64_t> tally::*counter) {
   std::int64_t total = 0;
   // order: relaxed  a statistic
   for (const tally* tally = all_tallies::get().first; tally != nullptr; tally = tally->next)
-    total += (tally->*what).load(std::memory_order_relaxed);
+    total += (tally->*counter).load(std::memory_order_relaxed);
   return total;
 }
 

@@ -38,17 +38,17 @@ TROUPE_INLINE tally& tally_here() {
   return mine != nullptr ? *mine : begin_tally();
 }
 
-TROUPE_INLINE std::int64_t count(tally& mine, std::atomic<std::int64_t> tally::*what,
+TROUPE_INLINE std::int64_t count(tally& mine, std::atomic<std::int64_t> tally::*counter,
                                  std::int64_t difference) noexcept {
   // order: relaxed  a statistic; one writer
-  const std::int64_t now = (mine.*what).load(std::memory_order_relaxed) + difference;
+  const std::int64_t now = (mine.*counter).load(std::memory_order_relaxed) + difference;
   // order: relaxed  as above
-  (mine.*what).store(now, std::memory_order_relaxed);
+  (mine.*counter).store(now, std::memory_order_relaxed);
   return now;
 }
-inline void count(std::atomic<std::int64_t> tally::*what, std::int64_t difference) noexcept {
+inline void count(std::atomic<std::int64_t> tally::*counter, std::int64_t difference) noexcept {
   try {
-    count(tally_here(), what, difference);
+    count(tally_here(), counter, difference);
   } catch (const std::bad_alloc&) {
     // The thread ends or has just begun, and has no memory for a statistic.
   }
