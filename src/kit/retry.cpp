@@ -76,7 +76,7 @@ std::chrono::nanoseconds retry_course::begin() {
   end(retry_report::end::cancelled);
   if (policy_.total_time == std::chrono::nanoseconds::max()) return policy_.attempt_time;
   const std::chrono::nanoseconds left = policy_.total_time - (now() - began_);
-  // A delay ends late by some time: an attempt that was begun gets a little time all the same.
+  // A delay ends late by some time: an attempt that was begun still gets a little time.
   return std::min<std::chrono::nanoseconds>(policy_.attempt_time,
                                             std::max(left, std::chrono::nanoseconds(1)));
 }

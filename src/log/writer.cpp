@@ -93,7 +93,7 @@ void writer::start() {
   ::pthread_sigmask(SIG_SETMASK, &all, &before);
   try {
     thread_ = std::thread([this] { run(); });
-  } catch (const std::system_error&) {  // at exit() the lines are written all the same
+  } catch (const std::system_error&) {  // at exit() the lines are still written
   }
   ::pthread_sigmask(SIG_SETMASK, &before, nullptr);
   std::atexit([] { get().end(); });
@@ -147,7 +147,7 @@ void writer::add(std::string_view line) noexcept {
     TROUPE_INVARIANT(!line.empty() && line.back() == '\n', "L1");
     TROUPE_INVARIANT(used == 0 || filled.bytes[used - 1] == '\n', "L1");
     std::memcpy(filled.bytes.get() + used, line.data(), line.size());
-    // order: release  the line is whole (L3); pairs with write_in_signal/acquire
+    // order: release  the line is complete (L3); pairs with write_in_signal/acquire
     filled.used.store(used + line.size(), std::memory_order_release);
     const std::size_t half = buffer_bytes / 2;
     wakes = used == 0 || (used < half && used + line.size() >= half);

@@ -48,7 +48,7 @@ class event_ring {
     const std::uint64_t at = written_.load(std::memory_order_relaxed);
     if (at < Size) ::new (&slots_[at]) slot;
     fill(slots_[at % Size], data);
-    // order: release  the event is whole (E1); pairs with written/acquire
+    // order: release  the event is complete (E1); pairs with written/acquire
     written_.store(at + 1, std::memory_order_release);
   }
 

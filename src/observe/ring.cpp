@@ -68,7 +68,7 @@ TROUPE_NOINLINE ring* make_ring() noexcept {
       return nullptr;
     }
     ::pthread_getname_np(::pthread_self(), own_ring->name, sizeof own_ring->name);
-    // order: release  the ring is whole; pairs with first_ring
+    // order: release  the ring is complete; pairs with first_ring
     rings.store(own_ring, std::memory_order_release);
   }
   // order: relaxed  soon enough if seen late; a ring with events of a worker keeps the flag

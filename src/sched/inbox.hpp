@@ -2,7 +2,7 @@
 //
 // Threads: any may push and take. Cost: one compare-and-swap for a push, one exchange for a take.
 // Invariants
-//   I1  the items that push linked are seen whole by the take that gets them.
+//   I1  the take that gets the items linked by a push sees them completely.
 //   I2  items pushed by one thread come out in the order pushed.
 // Taking everything leaves no node behind: a node may be pushed again at once (no ABA).
 #pragma once
@@ -30,7 +30,7 @@ class inbox {
   // A list through `next`, oldest first; null when empty.
   Node* take_all() noexcept {
     if (empty()) return nullptr;
-    // order: acquire  sees the items whole (I1); pairs with push/release
+    // order: acquire  sees the complete items (I1); pairs with push/release
     Node* newest = top_.exchange(nullptr, std::memory_order_acquire);
     Node* oldest = nullptr;
     while (newest != nullptr) {

@@ -28,7 +28,7 @@ class io_driver_slot {
   policy* pool = nullptr;
   simulated* simulation = nullptr;  // the pool, under the simulated policy; else null
 
-  // order: acquire  sees the poller whole; pairs with take/release
+  // order: acquire  sees the complete poller; pairs with take/release
   poller* taken() const noexcept { return taken_.load(std::memory_order_acquire); }
 
   // The poller; the first caller makes it. Any thread. Passes the exceptions of `make` through.

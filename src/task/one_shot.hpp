@@ -57,8 +57,8 @@ class one_shot {
   };
   // The result is there.
   resolved_for resolve() noexcept {
-    // order: acq_rel  publishes the result (O1); sees the observer whole, and the writes of a taker
-    // that has left (O4)
+    // order: acq_rel  publishes the result (O1); sees the complete observer, and the writes of a
+    // taker that has left (O4)
     const std::uintptr_t seen = word_.exchange(done, std::memory_order_acq_rel);
     TROUPE_REQUIRE(seen != done, "O1");
     if (seen == untaken) return {nullptr, true};

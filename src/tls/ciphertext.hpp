@@ -1,5 +1,5 @@
-// ciphertext: a block for the encrypted bytes on the wire. A block that is not needed is kept for
-// other connections: an idle connection has none, and a busy one does not allocate.
+// ciphertext: a block for the encrypted bytes on the wire. Unused blocks are kept for other
+// connections: an idle connection has no block, and a busy connection allocates none.
 #pragma once
 
 #include <cstddef>
@@ -10,8 +10,8 @@
 
 namespace troupe::tls {
 
-// Space for the largest record (16,384 bytes and the overhead of encryption), and for a ticket or
-// two in front of it.
+// Space for the largest record (16,384 bytes and the overhead of encryption), and for one or two
+// tickets in front of it.
 inline constexpr std::size_t block_bytes = 17 * 1024;
 
 // Thread: one at a time.
@@ -40,7 +40,7 @@ class ciphertext {
     begin_ = 0;
     end_ = bytes;
   }
-  // Drops the content and gives the block away.
+  // Drops the content and returns the block to the pool.
   void release() noexcept;
   void swap(ciphertext& other) noexcept {
     std::swap(data_, other.data_);

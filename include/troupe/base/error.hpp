@@ -44,8 +44,8 @@ class error : public std::runtime_error {
   // of this program, unless you override this.
   virtual verdict judged() const noexcept { return {}; }
   // After how long the same call may succeed: zero for verdict::again::now, a second for later.
-  // Empty for never: waiting alone changes nothing. The request may have taken effect all the same:
-  // see judged().ran.
+  // Empty for never: waiting alone changes nothing. The request may still have taken effect: see
+  // judged().ran.
   virtual std::optional<std::chrono::nanoseconds> try_again_in() const noexcept {
     switch (judged().retry) {
       case verdict::again::now:

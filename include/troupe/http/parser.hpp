@@ -134,7 +134,7 @@ class parser {
     ended,
     failed
   };
-  // The part of a field that is read: until it is whole, more of it may come.
+  // The part of a field that is being read: more of it may come until it is complete.
   enum class field_part : std::uint8_t { none, name, value };
 
   std::size_t distance(const char* at) const noexcept {

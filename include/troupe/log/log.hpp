@@ -150,7 +150,7 @@ void write(const logger_state& by, level of, std::string_view text, fields with)
 // Cheap to copy. Thread: any. Throws std::bad_alloc.
 //
 // A line whose level is off costs one load and one branch. The fields' values are expressions of
-// the call: the compiler may compute them all the same. Give a callable for an expensive value.
+// the call: the compiler may still compute them. Give a callable for an expensive value.
 //
 // Example:
 //     const troupe::log::logger orders("orders");

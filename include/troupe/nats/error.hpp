@@ -40,8 +40,8 @@ class error : public troupe::error {
       : troupe::error(text), kind_(kind), may_have_run_(may_have_run) {}
   failure kind() const noexcept { return kind_; }
   verdict judged() const noexcept override;
-  // Whether the request may have taken effect all the same: it was sent, and the answer was lost.
-  // False: no one has received it.
+  // Whether the request may still have taken effect: it was sent, and the answer was lost. False:
+  // no one has received it.
   bool may_have_run() const noexcept { return may_have_run_; }
 
  private:

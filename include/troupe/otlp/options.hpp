@@ -64,7 +64,7 @@ struct exporter_options {
   // A request that fails is not repeated: the next one has all sums so far.
   time_span metrics_interval = std::chrono::seconds(60);
   // Where the collector takes lines of the log as JSON: a URL of the scheme http or https. Default:
-  // empty, no lines are sent. They are written to the log all the same.
+  // empty, no lines are sent. The log still gets them.
   std::string logs_url;
   // Fields of each request with lines of the log.
   std::vector<std::pair<std::string, std::string>> logs_fields;

@@ -214,7 +214,7 @@ class connection : public parts::calls {
   // exception leave the body, or use savepoints. Its statements must not begin or end a
   // transaction. Errors: failure::conflict, when others changed the same data at the same time: run
   // it again; failure::transaction_ended, when a failed statement has aborted the transaction and
-  // the body ended all the same.
+  // the body still returned.
   //
   // Example (declarations):
   //     troupe::task<> move_pieces(troupe::postgres::connection db) {

@@ -65,7 +65,7 @@ namespace detail {
 [[noreturn]] void throw_too_long(const char* what, std::size_t most);
 [[noreturn]] void throw_cut_frame(std::size_t have, std::size_t of);
 
-// Received bytes, of which a part was taken.
+// Received bytes; a part of them was taken.
 class bytes_read {
  public:
   explicit bytes_read(std::size_t bytes) : bytes_(bytes), data_(new char[bytes]) {}

@@ -182,8 +182,8 @@ class [[nodiscard, gnu::warn_unused]] awaiting : protected Operation {
       return false;
     }
     if constexpr (requires { Operation::begin_in(suspended); }) Operation::begin_in(suspended);
-    // Another thread may end the wait as soon as it has begun. The coroutine resumes after this
-    // turn all the same.
+    // Another thread may end the wait as soon as it has begun. Even then the coroutine resumes
+    // after this turn.
     if (begin([&]() noexcept {
           prepare(suspended, limited);
           if constexpr (waits_in_race<Operation>)

@@ -303,8 +303,8 @@ class [[nodiscard]] task {
   awaiter operator co_await() && noexcept { return awaiter(std::move(*this)); }
 
   // Returns the same task with a time limit. After `at_most`, counted from the co_await, the task
-  // is cancelled; when it has ended, the co_await throws timed_out, or gives the value if the task
-  // has returned one all the same. Works for when_all and when_any as well:
+  // is cancelled; when it has ended, the co_await throws timed_out, or returns the value if the
+  // task still returned one. Works for when_all and when_any as well:
   // `co_await when_all(one(), two()).timeout(span)`.
   task timeout(time_span at_most) &&;
 

@@ -2,8 +2,8 @@
 //
 // Each thread counts for itself, without a locked instruction; a reader adds the threads up. Counts
 // are exact (observe/counting/tally.hpp). Times come from samples, whose distance follows their
-// rate (observe/sample_stride.hpp) and is random, so that no rhythm of the program hides a handler;
-// senders come from the messages that samples send (observe/counting/sampled_sends.hpp).
+// rate (observe/sample_stride.hpp) and is random, so that a periodic program does not hide a
+// handler; senders come from the messages that samples send (observe/counting/sampled_sends.hpp).
 //
 // Invariants
 //   C1  a count is never freed before its runtime's state: readers follow the lists freely.
@@ -49,12 +49,12 @@ struct handler_count {
     wait_samples.add(1);
     waited.add(ticks, stands_for);
   }
-  // Null when memory has run out, or there are names_max others.
+  // Null if memory has run out, or if the handler already has names_max names.
   span_count* of_span(const char* name) noexcept;
   // Thread: any.
   template <class Look>
   void for_each_span(Look look) const {
-    // order: acquire  sees the element whole; pairs with push/release
+    // order: acquire  sees the complete element; pairs with push/release
     for (const span_count* span = spans.load(std::memory_order_acquire); span; span = span->next)
       look(*span);
   }
@@ -83,7 +83,7 @@ struct class_count {
   class_count* next = nullptr;
 };
 
-// Messages from one class, or from outside of all actors (null), to a handler of another.
+// Messages from one class, or from outside of all actors (null), to a handler of a class.
 struct edge_count {
   constexpr edge_count(const cell_type* from, const cell_type* to, message::handler which) noexcept
       : sender(from), receiver(to), method(which) {}
@@ -139,7 +139,7 @@ class thread_counts {
   unsigned worker() const noexcept { return worker_; }
   template <class Look>
   void for_each_handler(Look look) const {
-    // order: acquire (all)  sees the element whole; pairs with find/release
+    // order: acquire (all)  sees the complete element; pairs with find/release
     for (const handler_count* handler = handlers_.load(std::memory_order_acquire); handler;
          handler = handler->next)
       look(*handler);

@@ -15,7 +15,7 @@
 // Senders: any thread (claim, append). Owner: the thread that runs the activation (collect, rest,
 // park).
 // Invariants
-//   M1  a message is whole before it is linked.
+//   M1  a message is complete before it is linked.
 //   M2  collect gives messages in the order in which append (or claim) took effect.
 //   M3  rest succeeds only when there is no new message, park only when there is none that wakes:
 //       no message is forgotten.
@@ -140,8 +140,8 @@ class mailbox_word {
   template <class Take>
   void collect(Activation& active, Take take) noexcept {
     const std::uintptr_t end = tagged(active);
-    // order: acquire  sees the messages whole (M1), older ones too: each exchange in between keeps
-    // the earlier ones' published writes; pairs with append, append_always
+    // order: acquire  sees the complete messages (M1), older ones too: each exchange in between
+    // keeps the earlier ones' published writes; pairs with append, append_always
     std::uintptr_t at = word_.exchange(end, std::memory_order_acquire);
     while (at != end) {
       Message& mail = as_message(at);

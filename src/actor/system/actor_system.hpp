@@ -84,7 +84,7 @@ class actor_system : public tasks::runtime_state {
   void drop_orphan_ref() noexcept;
 
   sched::executor& executor_of(const cell& actor) const noexcept {
-    // order: acquire  sees the executor whole; pairs with the runtime's store of a new pinned
+    // order: acquire  sees the complete executor; pairs with the runtime's store of a new pinned
     // thread
     return *executors[actor.lives_on()].load(std::memory_order_acquire);
   }

@@ -1,5 +1,5 @@
-// cell_table: finds, by the actor, something that few actors have and only for a while. The nodes
-// bring their own memory.
+// cell_table: finds, by the actor, data that few actors have, and only for a while. The memory of
+// the nodes is the caller's.
 #pragma once
 
 #include <array>
@@ -41,7 +41,8 @@ class cell_table {
     std::lock_guard lock(buckets_[bucket].mutex);
     return look(buckets_[bucket].first);
   }
-  // Between two looks at the same bucket: whoever waits for its lock gets it.
+  // Call it between two looks at the same bucket: a thread that waits for the bucket's lock gets
+  // it.
   void let_in(std::size_t bucket) const noexcept { buckets_[bucket].turns.let_in(); }
 
  private:

@@ -25,7 +25,7 @@ class basic_gate {
   // Whether the end waits for the calling thread. The same at enter() and at leave().
   enum class ends : std::uint8_t { by_leave, with_pool };
 
-  // False: the end has begun, and no actor is woken any longer; leave() must follow all the same.
+  // False: the end has begun, and no actor is woken any longer; the caller must still call leave().
   bool enter(const flag& closing, ends as) noexcept {
     // order: relaxed  a hint, by G2
     if (as == ends::with_pool) return !closing.load(std::memory_order_relaxed);

@@ -31,7 +31,8 @@
 namespace troupe::actor {
 namespace {
 
-// A search in vain may take at most 1/30 of a thread's time, one that found a cycle at most 1/2.
+// Searches that find no cycle may take at most 1/30 of a thread's time, searches that find one at
+// most 1/2.
 constexpr std::int64_t share_in_vain = 30, share_of_use = 2;
 constexpr std::size_t lines_max = 50;
 using waits = wait_node::waits;
@@ -57,7 +58,7 @@ bool find_source(const tasks::shared_state& of, const tasks::job_waits* jobs,
     found.state = at;
     found.thread = tasks::main_lanes::known_by(tasks::lane_of(*at));
     if (at->asked == nullptr) return true;
-    // order: acquire  sees the state whole; pairs with forward_answer/release
+    // order: acquire  sees the complete state; pairs with forward_answer/release
     const tasks::shared_state* const next = at->asked->forwarded.load(std::memory_order_acquire);
     if (next == nullptr) break;
     at = next;

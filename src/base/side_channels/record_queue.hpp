@@ -70,7 +70,8 @@ class record_queue {
     // order: relaxed  a count, added before the record can be taken
     const std::size_t before = owner.put.fetch_add(1, std::memory_order_relaxed);
     added->next = owner.newest.load(std::memory_order_relaxed);  // order: relaxed  only compared
-    // order: release  the record is whole (R2); pairs with take_all/acquire; relaxed  only compared
+    // order: release  the record is complete (R2); pairs with take_all/acquire; relaxed  only
+    // compared
     while (!owner.newest.compare_exchange_weak(added->next, added, std::memory_order_release,
                                                std::memory_order_relaxed)) {
     }
@@ -91,7 +92,7 @@ class record_queue {
     for (shard& owner : shards_) {
       // order: relaxed  a record that is missed is found later, unless wakes() has acquired it
       if (owner.newest.load(std::memory_order_relaxed) == nullptr) continue;
-      // order: acquire  sees the records whole (R2); pairs with put/release
+      // order: acquire  sees the complete records (R2); pairs with put/release
       Record* newest = owner.newest.exchange(nullptr, std::memory_order_acquire);
       while (newest != nullptr) {
         ++taken;

@@ -1,5 +1,5 @@
-// frames: the bytes of a message to an actor on another node, and of its answer. Whatever bytes
-// come, reading them ends, and takes no more memory than they have.
+// frames: the bytes of a message to an actor on another node, and of its answer. Reading ends for
+// any input bytes, and allocates no more memory than their size.
 #pragma once
 
 #include <cstddef>
@@ -21,19 +21,19 @@ struct request_frame {
   std::string_view trace;  // as written by write_trace(); empty: none
   enum class target : std::uint8_t {
     shard = 0,
-    member = 1,   // the actor that each node has one of
+    member = 1,   // the actor of that class that each node has for itself
     durable = 2,  // the arguments are a durable::stored_message
     cycle = 3,    // they are a durable::parts::cycle_question
   };
   target to = target::shard;
   std::string_view arguments;
 };
-// The trace of the calling handler: `traceparent`, a blank, and `tracestate`; without the latter
-// two if it is empty. Empty without a trace.
+// The trace of the calling handler: `traceparent`, a blank and `tracestate`, or only `traceparent`
+// if `tracestate` is empty. Empty without a trace.
 std::string write_trace();
 std::optional<trace_context> read_trace(std::string_view from) noexcept;
 std::string write_request(const request_frame& what);
-// Nothing for bytes that are no request. Lifetime: the views are of the bytes.
+// Returns nullopt for bytes that are no request. Lifetime: the views point into `from`.
 std::optional<request_frame> read_request(std::string_view from) noexcept;
 
 enum class answer_kind : std::uint8_t {
@@ -50,8 +50,8 @@ enum class answer_kind : std::uint8_t {
   cancelled = 10,
   deadlock = 11,  // it did not run
 };
-// As the type of an exception: no type of C++ is called so, and nodes of older versions read a
-// failure of the handler.
+// Sent as the type of an exception. No C++ type has such a name; nodes of older versions treat it
+// as a failure of the handler.
 inline constexpr std::string_view id_mismatch_type = "troupe: id_mismatch";
 inline constexpr std::string_view schema_error_type = "troupe: schema_error";
 inline constexpr std::string_view store_taken_type = "troupe: store_taken";

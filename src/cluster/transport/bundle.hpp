@@ -26,7 +26,7 @@ class bundle_length {
   std::array<char, 4> raw_;
 };
 
-// Reads the messages of a bundle; it ends at the first that is not whole.
+// Reads the messages of a bundle; it ends at the first incomplete message.
 class bundle_reader {
  public:
   // `bytes` begin with the mark.

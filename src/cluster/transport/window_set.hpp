@@ -47,9 +47,9 @@ struct window {
   position sent, marked, taken;
   std::map<std::uint64_t, waiting_call> waiting;  // by number, in the order in which they came
   unsigned marks = 0;                             // on their way
-  bool reminded = false;                          // a task looks whether calls wait in vain
-  bool used = true;                               // since the windows were looked through
-  std::atomic<bool> takes_bundles{false};         // its receiver has announced this
+  bool reminded = false;                   // a task checks whether calls wait for a lost answer
+  bool used = true;                        // since the windows were looked through
+  std::atomic<bool> takes_bundles{false};  // its receiver has announced this
 };
 using window_ptr = std::shared_ptr<window>;
 

@@ -623,7 +623,7 @@ void exchange::throw_gone() const {
 task<> exchange::send(std::string_view bytes) { co_await send_owned(std::string(bytes)); }
 
 // Completes when the session has taken all bytes, which it does when the client has given a window
-// for them. Bytes of a call that is given up are sent all the same if they were its turn.
+// for them. If it was the turn of a call that is given up, its bytes are still sent.
 task<> exchange::send_owned(std::string bytes) {
   const send_order::turn mine(order_);
   if (!mine.has_come()) {

@@ -63,7 +63,8 @@ class live_connection : public transport {
   base::ledger::peer& client_;
   requested_end requested_;
   connection_clock clock_;
-  // Its end would be the end of the answer's body, which is not whole: it is reset instead.
+  // A normal end would also end the answer's body, which is not complete: the connection is reset
+  // instead.
   std::atomic<bool> resets_{false};
 
  private:

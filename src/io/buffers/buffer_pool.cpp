@@ -79,7 +79,7 @@ std::size_t buffer_pool::nearly_leased() noexcept {
 std::size_t buffer_pool::leased() const noexcept {
   // order: relaxed (both)  counts
   std::int64_t sum = leased_.load(std::memory_order_relaxed);
-  // order: acquire  sees the magazine whole; pairs with claim/release
+  // order: acquire  sees the complete magazine; pairs with claim/release
   for (const magazine* next = magazines_.load(std::memory_order_acquire); next != nullptr;
        next = next->next)
     sum += next->leased.load(std::memory_order_relaxed);

@@ -166,7 +166,7 @@ kernel& real_kernel() noexcept {
 }
 
 kernel& system_kernel() noexcept {
-  // order: acquire  sees a test's kernel whole; pairs with replaced_kernel/release
+  // order: acquire  sees a test's complete kernel; pairs with replaced_kernel/release
   kernel* other = replacement.load(std::memory_order_acquire);
   return other != nullptr ? *other : real_kernel();
 }

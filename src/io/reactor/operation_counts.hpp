@@ -47,7 +47,7 @@ class thread_operations {
   template <class Look>
   void for_each_kind(Look look) const {
     for (std::size_t i = 0; i < kinds_.size(); ++i) {
-      // order: acquire  sees the count whole; pairs with of/release
+      // order: acquire  sees the complete count; pairs with of/release
       const operation_count* const one = kinds_[i].load(std::memory_order_acquire);
       if (one != nullptr) look(static_cast<action>(i), *one);
     }

@@ -527,7 +527,7 @@ void job_pool::run_parts_left() noexcept {
 
 namespace {
 
-// The least time between two calls by one thread. It doubles with each call in vain, up to
+// The least time between two calls by one thread. It doubles with each call without success, up to
 // doublings_max times.
 constexpr std::int64_t call_spacing_ns = 10'000;
 constexpr std::uint32_t doublings_max = 7;

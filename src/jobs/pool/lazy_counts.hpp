@@ -37,7 +37,7 @@ class thread_lazies {
   // Thread: any.
   template <class Look>
   void for_each_class(Look look) const {
-    // order: acquire  sees the element whole; pairs with of/release
+    // order: acquire  sees the complete element; pairs with of/release
     for (const lazy_count* lazy = first_.load(std::memory_order_acquire); lazy; lazy = lazy->next)
       look(*lazy);
   }

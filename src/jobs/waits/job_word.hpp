@@ -66,7 +66,7 @@ class job_word {
   // The result is there. Returns the waiters, newest first; read a waiter's `next` before you
   // notify it.
   Waiter* finish() noexcept {
-    // order: acq_rel  publishes the result (W1); sees the waiters whole, older ones too: each
+    // order: acq_rel  publishes the result (W1); sees the complete waiters, older ones too: each
     // compare-and-swap in between keeps the writes published earlier
     return reinterpret_cast<Waiter*>(word_.exchange(done, std::memory_order_acq_rel));
   }

@@ -124,7 +124,7 @@ TROUPE_NOINLINE flight_recorder* flight_recorder::make() noexcept {
       return nullptr;
     }
     ::pthread_getname_np(::pthread_self(), recorder->name_, sizeof recorder->name_);
-    // order: release  the recorder is whole; pairs with first
+    // order: release  the recorder is complete; pairs with first
     recorders.store(recorder, std::memory_order_release);
   }
   // order: relaxed  as look_by

@@ -41,7 +41,7 @@ class turn_ring {
     // order: relaxed  the writer's own
     const std::uint64_t at = written_.load(std::memory_order_relaxed);
     fill(static_cast<std::size_t>(at) & mask_, record);
-    // order: release  the record is whole (F1); pairs with written/acquire
+    // order: release  the record is complete (F1); pairs with written/acquire
     written_.store(at + 1, std::memory_order_release);
     return at + 1;
   }

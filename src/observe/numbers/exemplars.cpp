@@ -15,7 +15,7 @@ exemplars::~exemplars() {
 exemplars::slots* exemplars::make() noexcept {
   std::unique_ptr<slots> fresh(new (std::nothrow) slots);
   slots* there = nullptr;
-  // order: release  the slots are whole; pairs with note/acquire and get/acquire
+  // order: release  the slots are complete; pairs with note/acquire and get/acquire
   // order: acquire  of the slots that another thread has made
   if (fresh != nullptr &&
       slots_.compare_exchange_strong(there, fresh.get(), std::memory_order_release,
@@ -31,7 +31,7 @@ TROUPE_NOINLINE void exemplars::note(std::size_t bucket, double value) noexcept 
   if (reader == nullptr || !reader(found)) return;
   found.bucket = bucket;
   found.value = value;
-  // order: acquire  sees the slots whole; pairs with make/release
+  // order: acquire  sees the complete slots; pairs with make/release
   slots* all = slots_.load(std::memory_order_acquire);
   if (all == nullptr) all = make();
   if (all == nullptr) return;

@@ -65,7 +65,7 @@ class sharded {
   void for_each(Look look) const {
     look(shared_);
     for (const auto& slot : own_) {
-      // order: acquire  sees the shard whole; pairs with make/release
+      // order: acquire  sees the complete shard; pairs with make/release
       if (const T* const shard = slot.load(std::memory_order_acquire)) look(*shard);
     }
   }

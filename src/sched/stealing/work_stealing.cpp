@@ -756,7 +756,7 @@ bool work_stealing::poll_once_more(worker& self) {
 }
 
 bool work_stealing::take_io(worker& self, bool busy) {
-  // order: acquire  sees the poller whole; pairs with attach/release
+  // order: acquire  sees the complete poller; pairs with attach/release
   poller* io = poller_.load(std::memory_order_acquire);
   if (io == nullptr || !io->door.try_enter()) return false;
   if (!io->poll(self.fetched, busy)) {
@@ -795,8 +795,8 @@ rested work_stealing::rest(worker& self, const std::chrono::nanoseconds* limit,
 }
 
 bool work_stealing::unattended() const noexcept {
-  // order: acquire  sees the poller whole; pairs with attach/release. Which poller is seen rests on
-  // the caller's fence
+  // order: acquire  sees the complete poller; pairs with attach/release. Which poller is seen rests
+  // on the caller's fence
   const poller* io = poller_.load(std::memory_order_acquire);
   return io != nullptr && io->door.is_open();
 }

@@ -80,8 +80,8 @@ class work_stealing final : public policy {
   };
   static constexpr imbalance coarse{200, 200'000, 1}, fine{125, 40'000, 4};
   // A worker whose actors wait for room in mailboxes awaits mail for await_mail_ns before it
-  // sleeps, if their turns take awaiting_turn_ns or more. After a wait in vain it skips the next
-  // wait, then the next 3, then 7.
+  // sleeps, if their turns take awaiting_turn_ns or more. After a wait without success it skips the
+  // next wait, then the next 3, then 7.
   static constexpr std::int64_t await_mail_ns = 50'000, awaiting_turn_ns = 500;
   static constexpr unsigned vain_waits_max = 3;
   static constexpr int awake_pauses = 8;  // between two looks

@@ -21,7 +21,7 @@ bool limited_branch::suspend(coroutine& awaiting) {
     span_ = own_->trace();
     if (span_ != nullptr) span_->hold();
   }
-  // A trace alone ends nothing.
+  // A context with only a trace never ends its branch.
   const bool may_end =
       limits_.at_most != std::chrono::nanoseconds::max() || limits_.stop.stop_possible();
   own_->limit(limits_.at_most, std::move(limits_.stop));

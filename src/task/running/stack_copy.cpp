@@ -166,7 +166,7 @@ bool is_copied_in_time(int thread, std::int64_t patience_ns) noexcept {
   constexpr std::chrono::microseconds pause(20);
   const std::int64_t end_ns = base::now_ns() + patience_ns;
   for (;;) {
-    // order: acquire  pairs with on_signal/release: the copy is whole (K1)
+    // order: acquire  pairs with on_signal/release: the copy is complete (K1)
     if (asked.state.load(std::memory_order_acquire) == word_of(thread, copied)) return true;
     std::uint64_t expected = word_of(thread, wanted);
     // order: relaxed (both)  the request is withdrawn, and nothing is read

@@ -47,7 +47,7 @@ class successor {
 
   // The socket of the listener is handed over as well. Call it before the listener is moved into a
   // server. The socket stays open in this process until this object is destroyed: destroy it where
-  // the program ends without a successor, since clients that connect later would wait in vain. The
+  // the program ends without a successor, since clients that connect later would get no answer. The
   // file of a Unix socket belongs to this object then, and later to the new process. Names may be
   // empty; they have no ':'. Throws option_error for others, io_error.
   void hand(const tcp_listener& listener, std::string name = {});

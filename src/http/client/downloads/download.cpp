@@ -149,7 +149,7 @@ class work {
     failed_ = std::current_exception();
   }
 
-  // Whether the rest of the part is asked for, and not the whole.
+  // Whether the request is for the rest of the part, and not for the whole file.
   bool resumes() const noexcept { return bytes_ > 0 && !version_.validator.empty(); }
 
   client_request next_request() {
@@ -161,7 +161,7 @@ class work {
     return request;
   }
 
-  // Sends one request and writes the answer's bytes. Returns whether the file is whole.
+  // Sends one request and writes the answer's bytes. Returns whether the file is complete.
   task<bool> ask() {
     client_request asked = next_request();
     ++result_.requests;

@@ -140,8 +140,8 @@ class stream_connection final : public std::enable_shared_from_this<stream_conne
   void drop(asked_stream& exchange);
   // Its answer has no reader any more.
   void forget(asked_stream& exchange) noexcept;
-  // A request that was asked then has waited in vain. If nothing at all has arrived since, the
-  // server may be gone, and the connection gets no more requests.
+  // A request that was sent then has waited without an answer. If nothing at all has arrived since,
+  // the server may be gone, and the connection gets no more requests.
   void doubt(std::chrono::nanoseconds asked_at);
 
   // An empty stream, whose answer this connection ends if too much is kept.

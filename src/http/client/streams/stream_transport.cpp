@@ -70,7 +70,7 @@ void stream_transport::end_freed() noexcept {
 }
 
 // Completes when the session has taken all bytes, which it does when the server has given a window
-// for them. Bytes of a call that is given up are sent all the same if they were its turn.
+// for them. If it was the turn of a call that is given up, its bytes are still sent.
 task<> stream_transport::send_owned(std::string bytes) {
   const send_order::turn mine(order_);
   if (!mine.has_come()) co_await mine.comes();

@@ -52,7 +52,7 @@ class encoded_transport final : public transport {
   bool broken_ = false;
 };
 
-// Returns whether the body is whole.
+// Returns whether the body is complete.
 task<bool> run_function(streamed_body& body, body_writer& writer, call_end& ends) {
   event_writer events(writer);
   task<> running = body.events ? body.events(events) : body.stream(writer);
