@@ -8,6 +8,7 @@ such machines; `model.py PROGRAM`, with the program of constants.cpp, prints som
 
 Ends with 1 if a step that is said to be done has not lifted its cap."""
 
+import math
 import subprocess
 import sys
 
@@ -28,6 +29,7 @@ WAITS_A_SETTLING = 8  # of a worker, between two times that it runs dry
 LEASES_A_SHARE = 16  # of a worker, before it changes the common count
 SPANS_A_SHARE = 32  # permits that a shard takes at once, with the exporter's defaults
 GROUP = 16  # workers for each searcher
+WORKERS_A_SHARD = 16  # of the reactor
 SEARCHED = 6  # victims that a searcher looks at before it looks at all
 
 
@@ -74,11 +76,12 @@ def http(cores, door, common_changes, leases):
 # Each row: its name, the nanoseconds that it holds the shared thing before and now, and whether a
 # step is done that must have made it better.
 def fetched(cores):
-    return EVENT_FETCHED + 2 * LINE[cores] / EVENTS_A_LOOK
+    """Each shard has a door of its own."""
+    return (EVENT_FETCHED + 2 * LINE[cores] / EVENTS_A_LOOK) / math.ceil(cores / WORKERS_A_SHARD)
 
 
 ROWS = [
-    ("events of I/O, by the door", lambda p: EVENT_SERVED, fetched, True),
+    ("events of I/O, by the doors", lambda p: EVENT_SERVED, fetched, True),
     ("waits for I/O, by their count", lambda p: changes(3, p),
      lambda p: changes(1, p) / WAITS_A_SETTLING, True),
     ("leased reads, by the pool's mutex", lambda p: 2 * locked(p, 20, 0),

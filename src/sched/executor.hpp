@@ -71,6 +71,9 @@ class policy : public executor {
 
   virtual unsigned workers() const noexcept = 0;
 
+  // Into how many parts a poller should divide its descriptors for this pool.
+  virtual unsigned io_shards() const noexcept { return 1; }
+
   // Called once, on any thread: from now on the pool's threads also wait for I/O. The poller must
   // live as long as the pool.
   virtual void attach(poller& io) = 0;

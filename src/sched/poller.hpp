@@ -63,6 +63,12 @@ class poller {
   // Inside. As poll(), but sleeps until something comes, the limit is over (null: none), or wake()
   // is called. A wake() before this call counts.
   virtual bool wait(fetched_events& events, const std::chrono::nanoseconds* limit) noexcept = 0;
+  // How many parts its descriptors are divided into. With several, poll() and wait() look into all
+  // of them.
+  virtual unsigned shards() const noexcept { return 1; }
+  // Outside. With several shards: as poll(), but looks into this one alone. Returns false at once
+  // if another thread does so.
+  virtual bool look(unsigned /*shard*/, fetched_events&, bool /*busy*/) noexcept { return false; }
   // Outside, by the thread that owns `events`; several threads may serve at a time. Serves the
   // events until there are none left: tries the operations that they are about, and ends the waits
   // of those that have completed. That submits their actors, from the calling thread.

@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "io/reactor/make_reactor.hpp"
 #include "support/conformance.hpp"
 #include "support/open_files.hpp"
 
@@ -13,6 +14,7 @@ namespace troupe::test {
 struct io_setting {
   setting on;
   io_backend by = io_backend::epoll;
+  unsigned shards = 0;  // of the reactor; 0: as many as the pool asks for
 };
 
 inline const char* name_of(io_backend one) {
@@ -29,8 +31,9 @@ inline const char* name_of(io_backend one) {
   return "unknown";
 }
 inline std::string name_of(const io_setting& tested) {
-  return tested.by == io_backend::simulated ? name_of(tested.on)
-                                            : name_of(tested.on) + "_" + name_of(tested.by);
+  if (tested.by == io_backend::simulated) return name_of(tested.on);
+  return name_of(tested.on) + "_" + name_of(tested.by) +
+         (tested.shards == 0 ? "" : "_" + std::to_string(tested.shards) + "_shards");
 }
 inline std::ostream& operator<<(std::ostream& out, const io_setting& one) {
   return out << name_of(one);
@@ -43,6 +46,7 @@ inline std::vector<io_setting> all_io_settings() {
       all.push_back({{policy::work_stealing, workers, 1}, by});
     all.push_back({{policy::shared_queue, 2, 1}, by});
   }
+  all.push_back({{policy::work_stealing, 4, 1}, io_backend::epoll, 4});
   for (const std::uint64_t seed : {1u, 2u, 3u, 4u, 5u})
     all.push_back({{policy::simulated, 1, seed}, io_backend::simulated});
   return all;
@@ -53,7 +57,9 @@ inline void skip_other_policies(const io_setting& tested) {
   if (forced != nullptr && *forced != '\0' && forced != std::string(name_of(tested.on.policy)))
     GTEST_SKIP() << "TROUPE_POLICY is set: " << forced;
 }
+// The reactors that are made from now on have the setting's shards.
 inline runtime_options options_for(const io_setting& tested) {
+  io::set_shards(tested.shards);
   runtime_options chosen;
   chosen.workers = tested.on.workers;
   chosen.policy = tested.on.policy;

@@ -128,6 +128,12 @@ class real final : public kernel {
     wanted.data.u64 = tag;
     return checked(::epoll_ctl(set, EPOLL_CTL_ADD, fd, &wanted));
   }
+  int add_set(int set, int part, std::uint64_t tag) noexcept override {
+    epoll_event wanted{};
+    wanted.events = EPOLLIN;
+    wanted.data.u64 = tag;
+    return checked(::epoll_ctl(set, EPOLL_CTL_ADD, part, &wanted));
+  }
   int remove(int set, int fd) noexcept override {
     return checked(::epoll_ctl(set, EPOLL_CTL_DEL, fd, nullptr));
   }
@@ -143,6 +149,8 @@ class real final : public kernel {
 std::atomic<kernel*> replacement{nullptr};
 
 }  // namespace
+
+int kernel::add_set(int, int, std::uint64_t) noexcept { return -ENOSYS; }
 
 #if TROUPE_HAS_LIBURING
 int kernel::make_ring(unsigned entries, io_uring* made, io_uring_params* how) noexcept {

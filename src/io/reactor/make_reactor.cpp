@@ -14,6 +14,8 @@
 namespace troupe::io {
 namespace {
 
+std::atomic<unsigned> chosen_shards{0};
+
 void say_once(int refused) {
   static std::atomic<bool> said{false};
   // order: relaxed  guards this message only
@@ -40,7 +42,15 @@ std::shared_ptr<reactor> make_reactor(sched::io_driver_slot& driver) {
     if (auto made = make_uring_reactor(system_kernel(), runtime, refused)) return made;
     say_once(refused);
   }
-  return make_readiness_reactor(system_kernel(), runtime);
+  // order: relaxed  a test sets it before there is a reactor
+  const unsigned chosen = chosen_shards.load(std::memory_order_relaxed);
+  return make_readiness_reactor(system_kernel(), runtime,
+                                chosen != 0 ? chosen : driver.pool->io_shards());
+}
+
+// order: relaxed  as above
+void set_shards(unsigned number) noexcept {
+  chosen_shards.store(number, std::memory_order_relaxed);
 }
 
 }  // namespace troupe::io

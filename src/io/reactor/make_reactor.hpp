@@ -14,9 +14,13 @@ class reactor;
 // Follows the choice in the slot, as far as the system allows. Throws io_error and std::bad_alloc.
 std::shared_ptr<reactor> make_reactor(sched::io_driver_slot& driver);
 
-std::shared_ptr<reactor> make_readiness_reactor(kernel& calls, sched::runtime_host& of);
+std::shared_ptr<reactor> make_readiness_reactor(kernel& calls, sched::runtime_host& host,
+                                                unsigned shards);
 std::shared_ptr<reactor> make_readiness_reactor(std::unique_ptr<kernel> calls,
-                                                sched::runtime_host& of);
+                                                sched::runtime_host& host);
+// For tests: into how many shards the reactors that are made from now on divide their descriptors,
+// if they use epoll; 0: as many as the pool asks for.
+void set_shards(unsigned number) noexcept;
 // For tests: how many buffers may be leased before further reads wait for their turns. The default
 // is the number of events of one look. With fewer, the reads of a look would be spread over the
 // turns of other coroutines (io/echo_64: 64 cost 2 % less than 16).

@@ -7,6 +7,16 @@
 // therefore not leased faster than they are used.
 // Rejected: doing so always, which makes the row io/echo_64 3 % slower (a read after a read is
 // faster than a read after a write); doing so for reads without a lease.
+//
+// Shards: where more than 16 workers share the reactor, its descriptors are divided into sets, one
+// for each 16 workers, since a set has a mutex that each event and each look takes. The root is a
+// set of these sets, and of the bell: the thread that sleeps there sleeps for all of them. A look
+// into one set does not pass through the door of the root, and needs none: the kernel gives each
+// event to one thread. A flag turns back a second thread that looks into the same set, for it would
+// wait for the mutex.
+// Rejected: a bell and a sleeper for each set, for one idle worker could not sleep for all of them
+// (P10); a set for each worker, for a descriptor would be served where it was opened, and not where
+// there is time.
 // Invariants
 //   R1  an operation that is due is the first of its queue, or was taken out by abandon(). Only its
 //       turn makes it not due.
@@ -17,7 +27,9 @@
 #include <cerrno>
 #include <climits>
 #include <utility>
+#include <vector>
 
+#include "base/atomics.hpp"
 #include "base/invariant.hpp"
 #include "io/reactor/attempt.hpp"
 #include "io/reactor/attempt_stream.hpp"
@@ -54,15 +66,25 @@ std::uint16_t generation_of(std::uint64_t tag) noexcept {
 class readiness_reactor final : public reactor {
  public:
   // `own`: the kernel, if it belongs to this reactor alone.
-  readiness_reactor(kernel& calls, std::unique_ptr<kernel> own, sched::runtime_host& of)
-      : reactor(calls, of), own_(std::move(own)) {
-    set_ = calls.make_set();
-    if (set_ < 0) throw io_error("epoll_create1", "", -set_);
-    bell_ = calls.make_bell();
-    const int added = bell_ < 0 ? bell_ : calls.add(set_, bell_, EPOLLIN, 0);
-    if (added >= 0) return;
-    close_all();
-    throw io_error("eventfd", "", -added);
+  readiness_reactor(kernel& calls, std::unique_ptr<kernel> own, sched::runtime_host& host,
+                    unsigned shards)
+      : reactor(calls, host), own_(std::move(own)), shards_(shards) {
+    try {
+      root_ = checked("epoll_create1", calls.make_set());
+      bell_ = checked("eventfd", calls.make_bell());
+      checked("epoll_ctl", calls.add(root_, bell_, EPOLLIN, bell_tag));
+      if (shards_.size() == 1) {
+        shards_.front().set = root_;
+        return;
+      }
+      for (shard& part : shards_) {
+        part.set = checked("epoll_create1", calls.make_set());
+        checked("epoll_ctl", calls.add_set(root_, part.set, number_of(part)));
+      }
+    } catch (...) {
+      close_all();
+      throw;
+    }
   }
   ~readiness_reactor() override { close_all(); }
 
@@ -149,13 +171,21 @@ class readiness_reactor final : public reactor {
   }
 
   bool poll(sched::fetched_events& events, bool busy) noexcept override {
-    return fetch(events, 0, busy ? events_beside_turns : events_max);
+    return fetch_from_any(events, 0, busy ? events_beside_turns : events_max);
   }
   bool wait(sched::fetched_events& events,
             const std::chrono::nanoseconds* limit) noexcept override {
-    if (limit == nullptr) return fetch(events, -1, events_max);
+    if (limit == nullptr) return fetch_from_any(events, -1, events_max);
     const auto ms = (limit->count() + 999'999) / 1'000'000;
-    return fetch(events, ms > INT_MAX ? INT_MAX : static_cast<int>(ms), events_max);
+    return fetch_from_any(events, ms > INT_MAX ? INT_MAX : static_cast<int>(ms), events_max);
+  }
+  unsigned shards() const noexcept override { return static_cast<unsigned>(shards_.size()); }
+  bool look(unsigned number, sched::fetched_events& events, bool busy) noexcept override {
+    shard& part = shards_[number];
+    if (!part.looked_into.try_enter()) return false;
+    const bool came = fetch(part, events, 0, busy ? events_beside_turns : events_max);
+    part.looked_into.leave();
+    return came;
   }
   void wake() noexcept override { calls.ring(bell_); }
   void retire() noexcept override { calls.end_simulation(); }
@@ -170,7 +200,7 @@ class readiness_reactor final : public reactor {
   bool abandon(slot& at, operation_queue& ended) noexcept override {
     // epoll keeps a borrowed descriptor in the set while a duplicate of it is open: it is
     // removed. A descriptor that is closed leaves the set by itself.
-    if (at.registered && at.borrowed) calls.remove(set_, at.fd);
+    if (at.registered && at.borrowed) calls.remove(set_of(at), at.fd);
     for (operation_queue* queue : {&at.readers, &at.writers, &at.watchers}) {
       while (operation* operation = queue->front()) {
         queue->remove(*operation);
@@ -219,22 +249,45 @@ class readiness_reactor final : public reactor {
     return true;
   }
 
+  // One part of the descriptors. The flag and the set's number are read by each look.
+  struct alignas(base::line_bytes) shard {
+    int set = -1;
+    sched::basic_door<> looked_into;
+  };
+
+  static constexpr std::uint64_t bell_tag = 0;
+  std::uint64_t number_of(const shard& part) const noexcept {
+    return static_cast<std::uint64_t>(&part - shards_.data()) + 1;
+  }
+  // Numbers of descriptors are given in turn.
+  int set_of(const slot& at) const noexcept {
+    return shards_[static_cast<std::size_t>(at.fd) % shards_.size()].set;
+  }
+
+  static int checked(literal call, int result) {
+    if (result < 0) throw io_error(call, "", -result);
+    return result;
+  }
+
   void close_all() noexcept {
     if (bell_ >= 0) calls.close(bell_);
-    if (set_ >= 0) calls.close(set_);
+    for (const shard& part : shards_) {
+      if (part.set >= 0 && part.set != root_) calls.close(part.set);
+    }
+    if (root_ >= 0) calls.close(root_);
   }
 
   // From now on the set reports on this slot, even events that are possible already. Returns false
   // when `operation` is done instead.
   bool tell_of(slot& at, operation& operation) noexcept {
-    int result = calls.add(set_, at.fd, interests, tag_of(at));
+    int result = calls.add(set_of(at), at.fd, interests, tag_of(at));
     // The runtime already waits for this descriptor in another slot: a duplicate of it is added.
     if (result == -EEXIST && at.borrowed && !at.duplicated) {
       result = calls.duplicate(at.fd);
       if (result >= 0) {
         at.fd = result;
         at.duplicated = true;
-        result = calls.add(set_, at.fd, interests, tag_of(at));
+        result = calls.add(set_of(at), at.fd, interests, tag_of(at));
       }
     }
     if (result >= 0) return at.registered = true;
@@ -246,14 +299,30 @@ class readiness_reactor final : public reactor {
     return false;
   }
 
-  bool fetch(sched::fetched_events& events, int timeout_ms, int at_most) noexcept {
-    const int came = calls.wait_events(set_, reported_.data(), at_most, timeout_ms);
+  // Inside the door. The root reports a set for as long as it has events: what is not fetched now
+  // is reported to the next thread.
+  bool fetch_from_any(sched::fetched_events& events, int timeout_ms, int at_most) noexcept {
+    if (shards_.size() == 1) return fetch(shards_.front(), events, timeout_ms, at_most);
+    std::array<epoll_event, 8> ready;
+    const int came =
+        calls.wait_events(root_, ready.data(), static_cast<int>(ready.size()), timeout_ms);
+    for (int i = 0; i < came; ++i) {
+      const std::uint64_t tag = ready[static_cast<std::size_t>(i)].data.u64;
+      if (tag != bell_tag && fetch(shards_[tag - 1], events, 0, at_most)) return true;
+    }
+    return false;
+  }
+
+  bool fetch(const shard& part, sched::fetched_events& events, int timeout_ms,
+             int at_most) noexcept {
+    std::array<epoll_event, events_max> reported;
+    const int came = calls.wait_events(part.set, reported.data(), at_most, timeout_ms);
     auto& storage = events.storage();
     unsigned fetched = 0;
     for (int i = 0; i < came; ++i) {
-      const epoll_event& event = reported_[static_cast<std::size_t>(i)];
+      const epoll_event& event = reported[static_cast<std::size_t>(i)];
       // The bell, which only ends a wait, has no slot.
-      if (event.data.u64 != 0) storage[fetched++] = {event.data.u64, 0, event.events};
+      if (event.data.u64 != bell_tag) storage[fetched++] = {event.data.u64, 0, event.events};
     }
     if (fetched != 0) events.publish(fetched);
     return fetched != 0;
@@ -340,8 +409,8 @@ class readiness_reactor final : public reactor {
   }
 
   const std::unique_ptr<kernel> own_;
-  int set_ = -1, bell_ = -1;
-  std::array<epoll_event, events_max> reported_;  // used inside the door
+  int root_ = -1, bell_ = -1;
+  std::vector<shard> shards_;  // at least one; a single one has the root's set
 };
 
 }  // namespace
@@ -351,14 +420,15 @@ void set_leases_ahead(unsigned most) noexcept {
   leases_ahead.store(most, std::memory_order_relaxed);
 }
 
-std::shared_ptr<reactor> make_readiness_reactor(kernel& calls, sched::runtime_host& of) {
-  return std::make_shared<readiness_reactor>(calls, nullptr, of);
+std::shared_ptr<reactor> make_readiness_reactor(kernel& calls, sched::runtime_host& host,
+                                                unsigned shards) {
+  return std::make_shared<readiness_reactor>(calls, nullptr, host, shards);
 }
 
 std::shared_ptr<reactor> make_readiness_reactor(std::unique_ptr<kernel> calls,
-                                                sched::runtime_host& of) {
-  kernel& made = *calls;
-  return std::make_shared<readiness_reactor>(made, std::move(calls), of);
+                                                sched::runtime_host& host) {
+  kernel& own = *calls;
+  return std::make_shared<readiness_reactor>(own, std::move(calls), host, 1);
 }
 
 }  // namespace troupe::io

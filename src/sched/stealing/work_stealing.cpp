@@ -315,8 +315,8 @@ bool work_stealing::take_from_stuck(worker& self, std::int64_t now) {
 }
 
 bool work_stealing::take_work(worker& self) {
-  return take_gift(self) || take_inbox(self) || (self.io_keeps_coming = take_io(self, false)) ||
-         steal_somewhere(self);
+  return take_gift(self) || take_inbox(self) ||
+         (self.io_keeps_coming = take_io(self, false, io_in::all_shards)) || steal_somewhere(self);
 }
 
 // Inside the lock, which it leaves meanwhile. True when the queue may have something.
@@ -720,7 +720,7 @@ std::uint64_t work_stealing::turns_done() const noexcept {
 // A worker that is always busy looks into the poller from time to time: else events there would
 // wait for as long as all workers are busy.
 void work_stealing::poll(worker& self) {
-  if (self.fetched.empty()) take_io(self, true);
+  if (self.fetched.empty()) take_io(self, true, io_in::one_shard);
   serve(self);
 }
 
@@ -749,16 +749,24 @@ void work_stealing::leave_door(poller& io) noexcept {
 // is rare the poller is not looked at twice (io_keeps_coming).
 bool work_stealing::poll_once_more(worker& self) {
   self.lock.leave();
-  self.io_keeps_coming = take_io(self, false);
+  self.io_keeps_coming = take_io(self, false, io_in::one_shard);
   serve(self);
   self.lock.enter();
   return !self.queue.empty();
 }
 
-bool work_stealing::take_io(worker& self, bool busy) {
+bool work_stealing::take_io(worker& self, bool busy, io_in part) {
   // order: acquire  sees the complete poller; pairs with attach/release
   poller* io = poller_.load(std::memory_order_acquire);
-  if (io == nullptr || !io->door.try_enter()) return false;
+  if (io == nullptr) return false;
+  if (const unsigned shards = io->shards(); shards > 1) {
+    if (io->look(next_shard(self, shards), self.fetched, busy)) {
+      count_as_busy(self);
+      return true;
+    }
+    if (part == io_in::one_shard) return false;
+  }
+  if (!io->door.try_enter()) return false;
   if (!io->poll(self.fetched, busy)) {
     leave_door(*io);
     return false;
@@ -767,14 +775,25 @@ bool work_stealing::take_io(worker& self, bool busy) {
   return true;
 }
 
+// Workers of one group look into one shard, and each second time into any: a shard whose group is
+// stuck in long turns is then found by the others.
+unsigned work_stealing::next_shard(worker& self, unsigned shards) const noexcept {
+  self.looked_into_own = !self.looked_into_own;
+  const std::size_t own = self.number * shards / workers_.size();
+  return static_cast<unsigned>(self.looked_into_own ? own : next_random(self.random) % shards);
+}
+
+void work_stealing::count_as_busy(worker& self) {
+  // order: relaxed  its own
+  if (self.busy.load(std::memory_order_relaxed)) return;
+  alive_.enter();
+  show_busy(self);
+}
+
 // From here on the events that came are this worker's own: it is counted as busy before it leaves
 // the door and serves them, which fills its queue (C1, W3).
 void work_stealing::take_what_came(worker& self) {
-  // order: relaxed  its own
-  if (!self.busy.load(std::memory_order_relaxed)) {
-    alive_.enter();
-    show_busy(self);
-  }
+  count_as_busy(self);
   // order: acquire  as take_io
   leave_door(*poller_.load(std::memory_order_acquire));
 }

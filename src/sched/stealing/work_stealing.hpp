@@ -45,6 +45,9 @@ class work_stealing final : public policy {
   std::size_t queued() const override;
   void attach(poller& io) override;
   unsigned workers() const noexcept override { return static_cast<unsigned>(workers_.size()); }
+  unsigned io_shards() const noexcept override {
+    return static_cast<unsigned>((workers_.size() + group_workers - 1) / group_workers);
+  }
 
  private:
   work_stealing(outstanding_work& alive, runtime_host& host) noexcept;
@@ -129,6 +132,7 @@ class work_stealing final : public policy {
   bool unattended() const noexcept;
   rested rest(worker& self, const std::chrono::nanoseconds* limit, bool inside) noexcept;
   void take_what_came(worker& self);
+  void count_as_busy(worker& self);
 
   // Sources of work. True when the worker's queue got something; the worker is counted as busy
   // then.
@@ -138,7 +142,10 @@ class work_stealing final : public policy {
   bool await_mail(worker& self);
   bool steal_awake(worker& self, std::int64_t now);
   void take_list(worker& self, runnable* list);
-  bool take_io(worker& self, bool busy);
+  // Where a worker looks for I/O, if the poller has several shards: a searcher looks into all.
+  enum class io_in : std::uint8_t { one_shard, all_shards };
+  bool take_io(worker& self, bool busy, io_in part);
+  unsigned next_shard(worker& self, unsigned shards) const noexcept;
   bool poll_once_more(worker& self);
   void poll(worker& self);
   void serve(worker& self);

@@ -9,6 +9,7 @@
 // limit ends by itself. So something that comes while an idle worker sleeps beside an open door is
 // a deadlock, and so are something that is left behind a stuck worker, and a notify of a worker
 // inside that does not wake it there.
+// With shards, a worker first looks into one beside the door: here all that is ready lies in it.
 // Checks D1, D2, P4, R4 for what is fetched, and that a worker that goes to work with I/O leaves
 // the set of idle workers as it must (R1, R2).
 //
@@ -17,6 +18,7 @@
 // mutation: no_wake_inside
 // mutation: no_call_for_fetched
 // mutation: door_relaxed
+// mutation: no_fence_in_look
 #include "models/relacy_atomics.hpp"
 
 #include <utility>
@@ -56,6 +58,7 @@ struct device {
   sched::basic_door<models::fenced_atomics> door;
   models::atomic<std::uint32_t> ready{0};  // twice the number of things; odd: the bell has rung
   models::guarded<unsigned> inside{0};     // only the thread that is inside touches it (D1)
+  sched::basic_door<models::fenced_atomics> looked_into;  // of the shard
 
   void make_ready(std::uint32_t what) {
     ready.fetch_add(what, std::memory_order_seq_cst);
@@ -69,6 +72,13 @@ struct device {
     inside = inside + 1;
     return fetch(to);
   }
+  bool look(models::atomic<std::uint32_t>& to) {
+    if (models::mutated("no_fence_in_look")) return fetch(to);
+    if (!looked_into.try_enter()) return false;
+    const bool came = fetch(to);
+    looked_into.leave();
+    return came;
+  }
   bool wait(models::atomic<std::uint32_t>& to, const std::chrono::nanoseconds* limit) {
     inside = inside + 1;
     std::uint32_t seen = ready.load(std::memory_order_seq_cst);
@@ -80,16 +90,21 @@ struct device {
     return fetch(to);
   }
   bool fetch(models::atomic<std::uint32_t>& to) {
-    const std::uint32_t things = ready.load(std::memory_order_seq_cst) / 2;
-    if (things == 0) return false;
-    ready.fetch_sub(2 * things, std::memory_order_seq_cst);
-    to.store(things, std::memory_order_relaxed);
+    std::uint32_t seen = ready.load(std::memory_order_seq_cst);
+    while (seen / 2 != 0 &&
+           !ready.compare_exchange_strong(seen, seen & 1, std::memory_order_seq_cst))
+      continue;
+    if (seen / 2 == 0) return false;
+    to.store(seen / 2, std::memory_order_relaxed);
     return true;
   }
 };
 
-template <unsigned Workers, unsigned Things, unsigned Items>
-struct poller_model : rl::test_suite<poller_model<Workers, Things, Items>, Workers + 1 + Items> {
+enum class divided : std::uint8_t { no, yes };
+
+template <unsigned Workers, unsigned Things, unsigned Items, divided Shards = divided::no>
+struct poller_model
+    : rl::test_suite<poller_model<Workers, Things, Items, Shards>, Workers + 1 + Items> {
   sched::idle_workers<worker, models::fenced_atomics, models::mutex> idle_workers_;
   sched::inbox<item, models::fenced_atomics> inbox_;
   device io_;
@@ -121,6 +136,10 @@ struct poller_model : rl::test_suite<poller_model<Workers, Things, Items>, Worke
   bool take_work(worker& self) {
     self.mine = inbox_.take_all();
     if (self.mine != nullptr) return take(self);
+    if (Shards == divided::yes && io_.look(self.fetched)) {
+      busy_.fetch_add(1, std::memory_order_relaxed);
+      return true;
+    }
     if (io_.door.try_enter()) {
       if (io_.poll(self.fetched)) {
         take_what_came(self);
@@ -215,6 +234,8 @@ int main() {
   // The numbers: workers, things, items.
   const bool holds = models::check<poller_model<2, 2, 0>>() &&
                      models::check<poller_model<2, 1, 1>>(1) &&
-                     models::check<poller_model<3, 2, 0>>(1);
+                     models::check<poller_model<3, 2, 0>>(1) &&
+                     models::check<poller_model<2, 2, 0, divided::yes>>() &&
+                     models::check<poller_model<3, 2, 0, divided::yes>>(1);
   return holds ? 0 : 1;
 }
