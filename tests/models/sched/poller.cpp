@@ -18,7 +18,6 @@
 // mutation: no_wake_inside
 // mutation: no_call_for_fetched
 // mutation: door_relaxed
-// mutation: no_fence_in_look
 #include "models/relacy_atomics.hpp"
 
 #include <utility>
@@ -73,7 +72,6 @@ struct device {
     return fetch(to);
   }
   bool look(models::atomic<std::uint32_t>& to) {
-    if (models::mutated("no_fence_in_look")) return fetch(to);
     if (!looked_into.try_enter()) return false;
     const bool came = fetch(to);
     looked_into.leave();
