@@ -299,8 +299,8 @@ class readiness_reactor final : public reactor {
     return false;
   }
 
-  // Inside the door. The root reports a set for as long as it has events: what is not fetched now
-  // is reported to the next thread.
+  // Inside the door. The root reports a set for as long as it has events: those that are left now
+  // are reported to the next thread.
   bool fetch_from_any(sched::fetched_events& events, int timeout_ms, int at_most) noexcept {
     if (shards_.size() == 1) return fetch(shards_.front(), events, timeout_ms, at_most);
     std::array<epoll_event, 8> ready;

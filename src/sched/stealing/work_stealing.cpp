@@ -760,11 +760,9 @@ bool work_stealing::take_io(worker& self, bool busy, io_in part) {
   poller* io = poller_.load(std::memory_order_acquire);
   if (io == nullptr) return false;
   if (const unsigned shards = io->shards(); shards > 1) {
-    if (io->look(next_shard(self, shards), self.fetched, busy)) {
-      count_as_busy(self);
-      return true;
-    }
-    if (part == io_in::one_shard) return false;
+    const bool came = io->look(next_shard(self, shards), self.fetched, busy);
+    if (came) count_as_busy(self);
+    if (came || part == io_in::one_shard) return came;
   }
   if (!io->door.try_enter()) return false;
   if (!io->poll(self.fetched, busy)) {
@@ -778,9 +776,9 @@ bool work_stealing::take_io(worker& self, bool busy, io_in part) {
 // Workers of one group look into one shard, and each second time into any: a shard whose group is
 // stuck in long turns is then found by the others.
 unsigned work_stealing::next_shard(worker& self, unsigned shards) const noexcept {
-  self.looked_into_own = !self.looked_into_own;
   const std::size_t own = self.number * shards / workers_.size();
-  return static_cast<unsigned>(self.looked_into_own ? own : next_random(self.random) % shards);
+  const bool into_own = ++self.looks_into_shards % 2 != 0;
+  return static_cast<unsigned>(into_own ? own : next_random(self.random) % shards);
 }
 
 void work_stealing::count_as_busy(worker& self) {

@@ -209,8 +209,8 @@ class worker {
   std::int64_t awaited_at_ns = 0;
   // its last look into the poller, when it was out of work, found something
   bool io_keeps_coming = false;
-  bool looked_into_own = false;     // its last look was into the shard of its group
-  waiting_operations::share waits;  // of the poller; see busy_share
+  unsigned looks_into_shards = 0;
+  waiting_operations::share waits;                            // of the poller; see busy_share
   std::atomic<std::uint64_t> steals{0}, stolen{0}, parks{0};  // any thread reads them
   std::atomic<std::uint64_t> begun_steals{0};  // that took something; counted before `steals`
   std::atomic<std::uint64_t> wakes{0};         // written by the threads that wake it
