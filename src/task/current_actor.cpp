@@ -41,10 +41,10 @@ bool is_part_of_current_actor(const void* object) noexcept {
 
 bool is_discarding(const void* actor) noexcept { return runtime_state::of(actor).discarding(); }
 
-void report_unheard(std::exception_ptr what) noexcept {
+void report_unheard(std::exception_ptr failure) noexcept {
   void* const running = actor_here();
   if (running == nullptr) std::terminate();
-  runtime_state::of(running).actors->report(&describe_callback, std::move(what));
+  runtime_state::of(running).actors->report(&describe_callback, std::move(failure));
 }
 
 sched::io_driver_slot* current_io() noexcept {
@@ -61,9 +61,9 @@ call_context* current_context() noexcept {
   return state.running_call == nullptr ? nullptr : state.running_call->context;
 }
 
-void check_may_block(const char* what) {
+void check_may_block(const char* operation) {
   if (!is_running()) return;
-  throw usage_error(std::string("troupe: ") + what +
+  throw usage_error(std::string("troupe: ") + operation +
                     ": a handler must not hold its thread; co_await the future, or use then()");
 }
 

@@ -13,9 +13,9 @@ namespace {
 constinit std::atomic<dropped_observer> outside{nullptr};
 
 // Whether an exception only means that the work was ended from outside: no code has failed.
-bool says_that_it_was_ended(const std::exception_ptr& what) noexcept {
+bool says_that_it_was_ended(const std::exception_ptr& failure) noexcept {
   try {
-    std::rethrow_exception(what);
+    std::rethrow_exception(failure);
   } catch (const cancelled&) {
     return true;
   } catch (const actor_stopped&) {
@@ -44,12 +44,12 @@ void observe_dropped_outside(dropped_observer observer) noexcept {
   outside.store(observer, std::memory_order_relaxed);
 }
 
-void report_dropped(std::exception_ptr what) noexcept {
-  if (says_that_it_was_ended(what)) return;
+void report_dropped(std::exception_ptr failure) noexcept {
+  if (says_that_it_was_ended(failure)) return;
   if (const runtime_state* const runtime = runtime_here())
-    return runtime->runtime.report_dropped(what);
+    return runtime->runtime.report_dropped(failure);
   // order: relaxed  as above
-  if (const dropped_observer observer = outside.load(std::memory_order_relaxed)) observer(what);
+  if (const dropped_observer observer = outside.load(std::memory_order_relaxed)) observer(failure);
 }
 
 }  // namespace troupe::tasks

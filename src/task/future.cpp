@@ -123,8 +123,8 @@ const shared_state* awaited_by(const suspension& wait) noexcept {
   return wait.act == &future_wait::act_on ? static_cast<const future_wait&>(wait).state_ : nullptr;
 }
 
-const ask_link* asked_by(const suspension& one) noexcept {
-  const shared_state* const state = awaited_by(one);
+const ask_link* asked_by(const suspension& wait) noexcept {
+  const shared_state* const state = awaited_by(wait);
   return state == nullptr ? nullptr : state->asked;
 }
 

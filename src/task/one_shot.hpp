@@ -80,8 +80,8 @@ class one_shot {
   }
 
  private:
-  static std::uintptr_t as_word(Observer& one) noexcept {
-    return reinterpret_cast<std::uintptr_t>(&one);
+  static std::uintptr_t as_word(Observer& observer) noexcept {
+    return reinterpret_cast<std::uintptr_t>(&observer);
   }
   Word& word_;
 };

@@ -65,8 +65,8 @@ struct blocked_list {
 };
 class enlisted {
  public:
-  enlisted(shared_state& of, blocked& waits) noexcept
-      : self_{{job_thread, 0, 0, of}, of, waits},
+  enlisted(shared_state& state, blocked& waits) noexcept
+      : self_{{job_thread, 0, 0, state}, state, waits},
         listed_(job_thread != nullptr || main_lanes::this_thread() != 0) {
     if (!listed_) return;
     blocked_list& all = blocked_list::get();
@@ -228,9 +228,9 @@ namespace {
 
 // Whether only run() on the calling thread can resolve the state. The lane is read twice: the ask
 // may have been handled and forwarded in between.
-bool is_own_to_run(const shared_state& of,
+bool is_own_to_run(const shared_state& state,
                    bool (*owns)(std::uint8_t lane, std::uint64_t thread) noexcept) noexcept {
-  const auto lane = [&] { return lane_of(of); };
+  const auto lane = [&] { return lane_of(state); };
   return owns(lane(), main_lanes::this_thread()) && owns(lane(), main_lanes::this_thread());
 }
 

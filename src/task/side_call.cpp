@@ -299,7 +299,7 @@ void side_call::free() noexcept {
 }
 
 void side_call::run_in_context() noexcept {
-  const inside_context here(context);
+  const inside_context entered(context);
   loop();
 }
 
@@ -321,7 +321,7 @@ async_call* side_call::resume_once() noexcept {
   // Once it is no longer pending, another thread may free it: its resources are
   // dropped through these copies.
   call_context* const in_context = std::exchange(context, nullptr);
-  void* const of = actor;
+  void* const own_actor = actor;
   const bool held = std::exchange(holds_, false);
   state pending = state::pending;
   // order: acq_rel  publishes the coroutine's writes to a user on another thread; relaxed: given up
@@ -333,7 +333,7 @@ async_call* side_call::resume_once() noexcept {
                              : crowd == nullptr ? by->ready()
                                                 : crowd->crowd_ready();
     if (crowd != nullptr) crowd->drop_crowd();
-    if (held) drop_actor(of);
+    if (held) drop_actor(own_actor);
     return next;
   }
   context = in_context;
@@ -343,10 +343,10 @@ async_call* side_call::resume_once() noexcept {
   return nullptr;
 }
 
-const char* side_call::resume_side(async_call& of) noexcept {
-  async_call& outer = outermost(of);
+const char* side_call::resume_side(async_call& call) noexcept {
+  async_call& outer = outermost(call);
   async_call* const before = resume_running(outer, outer.call.act);
-  async_call* next = &of;
+  async_call* next = &call;
   while (next != nullptr) {
     side_call* const self = side_call::of(*next);
     if (self == nullptr) break;
@@ -373,8 +373,8 @@ coroutine* side_call::awaits(const async_call& call) noexcept {
   return by == nullptr ? nullptr : by->waiter;
 }
 
-async_call& side_call::outermost(async_call& of) noexcept {
-  async_call* call = &of;
+async_call& side_call::outermost(async_call& inner) noexcept {
+  async_call* call = &inner;
   while (const coroutine* const above = awaits(*call)) call = above->call;
   return *call;
 }

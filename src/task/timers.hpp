@@ -126,9 +126,9 @@ class timers {
   void expire_one(timer& entry, held& lock);
   void await_end(const timer& entry, held& lock) noexcept;
 
-  void count(const timer& entry, std::uint64_t source_count::*what) noexcept {
+  void count(const timer& entry, std::uint64_t source_count::*counter) noexcept {
     if (counts_sources_) [[unlikely]]
-      ++(by_source_[static_cast<std::size_t>(entry.source)].*what);
+      ++(by_source_[static_cast<std::size_t>(entry.source)].*counter);
   }
 
   sched::runtime_host& runtime_;

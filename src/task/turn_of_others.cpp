@@ -84,7 +84,7 @@ bool wait(coroutine& awaiting, bool starts) noexcept {
 
 }  // namespace
 
-bool let_others_run(coroutine& who) noexcept { return wait(who, false); }
-bool start_behind_others(coroutine& who) noexcept { return wait(who, true); }
+bool let_others_run(coroutine& awaiting) noexcept { return wait(awaiting, false); }
+bool start_behind_others(coroutine& awaiting) noexcept { return wait(awaiting, true); }
 
 }  // namespace troupe::tasks

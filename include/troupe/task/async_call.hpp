@@ -61,8 +61,8 @@ struct coroutine {
   // (src/actor/spawned/spawned.cpp)
   static constexpr std::uintptr_t result = 2;
   static constexpr std::uintptr_t tags = nested | result;
-  static std::uintptr_t as_parent(coroutine& of) noexcept {
-    return reinterpret_cast<std::uintptr_t>(&of);
+  static std::uintptr_t as_parent(coroutine& outer) noexcept {
+    return reinterpret_cast<std::uintptr_t>(&outer);
   }
   coroutine* waiting_parent() const noexcept {
     return (parent & tags) != 0 ? nullptr : reinterpret_cast<coroutine*>(parent);
@@ -219,10 +219,10 @@ TROUPE_INLINE void coroutine::end() noexcept {
 // Suspends the coroutine until the other actors of its worker have had their turn, and refills.
 // Returns false where it cannot: its call is cancelled, or memory is out. Called when spend() has
 // returned false.
-[[gnu::cold]] bool let_others_run(coroutine& who) noexcept;
+[[gnu::cold]] bool let_others_run(coroutine& awaiting) noexcept;
 // The same for a coroutine that has not begun. If its call is cancelled meanwhile, it never begins:
 // its parent finds no result. Therefore it cannot take a value that would then be lost.
-[[gnu::cold]] bool start_behind_others(coroutine& who) noexcept;
+[[gnu::cold]] bool start_behind_others(coroutine& awaiting) noexcept;
 
 // For an await_suspend whose result is there already: counts the await. Returns true if the
 // coroutine suspends, because it has to let others run first.

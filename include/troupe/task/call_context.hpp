@@ -53,13 +53,13 @@ std::exception_ptr context_error(const call_context& context) noexcept;
 // For the span that was begun with this context; after its end they do nothing.
 // They never fail: without memory something is missing in the span. `key` and a `const char*` are
 // literals. Thread: any.
-bool is_in_span(const call_context& one, span_kind of) noexcept;
+bool is_in_span(const call_context& context, span_kind kind) noexcept;
 void name_span(call_context& context, std::string_view name) noexcept;
 void add_to_span(call_context& context, const char* key, std::int64_t value) noexcept;
 void add_to_span(call_context& context, const char* key, const char* value) noexcept;
 void add_to_span(call_context& context, const char* key, std::string_view value) noexcept;
 // A null exception: the failure is no exception.
-void fail_span(call_context& context, const std::exception_ptr& what) noexcept;
+void fail_span(call_context& context, const std::exception_ptr& failure) noexcept;
 // It ends now, with that failure or with none (null). A span that nothing ends ends with its
 // context.
 void end_span(call_context& context, const std::exception_ptr& failure) noexcept;
@@ -118,10 +118,10 @@ class context_ref {
   static context_ref make_traced(const trace_context& where) noexcept;
   // A context within `outer`, with a span of its own. Refers to none if `outer` is in no trace
   // that is recorded, and when memory has run out.
-  static context_ref make_spanned(call_context& outer, span_kind of, const char* name) noexcept;
+  static context_ref make_spanned(call_context& outer, span_kind kind, const char* name) noexcept;
   // A context with a span of its own, whose caller is in another program, if it is not null.
   // Refers to none as make_traced() does.
-  static context_ref make_span_from(const trace_context* caller, span_kind of,
+  static context_ref make_span_from(const trace_context* caller, span_kind kind,
                                     const char* name) noexcept;
   context_ref(context_ref&& other) noexcept : context_(std::exchange(other.context_, nullptr)) {}
   context_ref& operator=(context_ref other) noexcept {
@@ -154,9 +154,9 @@ class inside_span {
   }
   void check() const { inside_.check(); }
   // The function has thrown this.
-  void fail(const std::exception_ptr& what) noexcept {
+  void fail(const std::exception_ptr& failure) noexcept {
     if (span_.get() != nullptr) [[unlikely]]
-      fail_span(*span_.get(), what);
+      fail_span(*span_.get(), failure);
   }
 
  private:

@@ -64,9 +64,9 @@ struct callback final : sched::message, nested_observer {
   }
 
   void call() noexcept {
-    std::exception_ptr what = state.result.take_failure();
+    std::exception_ptr failure = state.result.take_failure();
     try {
-      if (what == nullptr) {
+      if (failure == nullptr) {
         if constexpr (std::is_void_v<T>) {
           static_cast<void>(on_value());
         } else {
@@ -75,10 +75,10 @@ struct callback final : sched::message, nested_observer {
         return;
       }
     } catch (...) {
-      what = std::current_exception();
+      failure = std::current_exception();
     }
     try {
-      static_cast<void>(on_error(std::move(what)));
+      static_cast<void>(on_error(std::move(failure)));
     } catch (...) {
       report_unheard(std::current_exception());
     }

@@ -51,9 +51,9 @@ class future_wait : public suspension, public observer {
 };
 
 // The state for whose result this suspension waits; null for other suspensions.
-const shared_state* awaited_by(const suspension& one) noexcept;
+const shared_state* awaited_by(const suspension& wait) noexcept;
 // The link of the ask for whose answer this suspension waits; null for other suspensions.
-const ask_link* asked_by(const suspension& one) noexcept;
+const ask_link* asked_by(const suspension& wait) noexcept;
 // Ends a wait for a result or a lock that would never end. Returns true if the caller must call
 // over(); false if the wait is already ending.
 bool refuse(suspension& wait) noexcept;
@@ -64,8 +64,8 @@ bool refuse(suspension& wait) noexcept;
 // A future_wait with a time limit or a stop token, or both.
 class limited_suspension final : public future_wait, public timer {
  public:
-  explicit limited_suspension(shared_state& of) noexcept
-      : future_wait(of), timer(&on_time, timer_source::timeout) {}
+  explicit limited_suspension(shared_state& awaited) noexcept
+      : future_wait(awaited), timer(&on_time, timer_source::timeout) {}
   bool suspend(coroutine& awaiting, std::chrono::nanoseconds at_most, const std::stop_token& stop);
   void finish();
 
@@ -156,11 +156,12 @@ class promise {
     tasks::resolve_with(
         take(), [&](tasks::result_of<T>& result) { result.set(std::forward<Value>(value)...); });
   }
-  void set_exception(std::exception_ptr what) {
-    if (what == nullptr)
+  void set_exception(std::exception_ptr failure) {
+    if (failure == nullptr)
       throw usage_error(
           "troupe: promise::set_exception: the exception is null; give it one, or call set_value");
-    tasks::resolve_with(take(), [&](tasks::result_of<T>& result) { result.fail(std::move(what)); });
+    tasks::resolve_with(take(),
+                        [&](tasks::result_of<T>& result) { result.fail(std::move(failure)); });
   }
 
   // Whether the future was taken and then dropped, so that no code will read the result. Only a
@@ -298,7 +299,7 @@ class future {
   template <class OnValue>
   void then(OnValue&& on_value) {
     then(std::forward<OnValue>(on_value),
-         [](std::exception_ptr what) { std::rethrow_exception(std::move(what)); });
+         [](std::exception_ptr failure) { std::rethrow_exception(std::move(failure)); });
   }
 
   // A future with a time limit, a stop token, or both. If the limit is reached or a stop is

@@ -90,36 +90,36 @@ class limited_branch {
 };
 
 template <class T>
-task<T> run_within(task<T> of, task_limits given) {
-  limited_branch limits(task_access::root(of), std::move(given));
+task<T> run_within(task<T> inner, task_limits given) {
+  limited_branch limits(task_access::root(inner), std::move(given));
   co_await limits.end();
-  limits.check(task_access::result(of).failure());
-  co_return task_access::result(of).take();
+  limits.check(task_access::result(inner).failure());
+  co_return task_access::result(inner).take();
 }
 
 // The task in the trace of the caller, which may end before the task begins; the same task if there
 // is none.
 template <class T>
-TROUPE_NOINLINE task<T> in_current_trace(task<T> of) {
+TROUPE_NOINLINE task<T> in_current_trace(task<T> inner) {
   task_limits limits;
   limits.within = context_ref::current_trace();
-  if (limits.within.get() == nullptr) return of;
-  return run_within(std::move(of), std::move(limits));
+  if (limits.within.get() == nullptr) return inner;
+  return run_within(std::move(inner), std::move(limits));
 }
 
 // The task in a span of its own; the same task while no spans are recorded, and no runtime counts
 // the times of those that the user names.
 template <class T>
-task<T> in_span(task<T> of, span_kind kind, const char* name) {
+task<T> in_span(task<T> inner, span_kind kind, const char* name) {
   const auto spans = static_cast<unsigned>(observe::watched::spans);
   const auto counts = static_cast<unsigned>(observe::watched::counts);
   if ((observe::all_watched() & (kind == span_kind::internal ? spans | counts : spans)) == 0)
       [[likely]]
-    return of;
+    return inner;
   task_limits limits;
   limits.span = name;
   limits.kind = kind;
-  return run_within(std::move(of), std::move(limits));
+  return run_within(std::move(inner), std::move(limits));
 }
 
 template <class Given>
@@ -141,8 +141,8 @@ consteval bool has_begun() {
 // Calls the callable that makes an awaitable within the limits, so that an ask takes them along.
 template <class Call>
 task<awaited_value<std::invoke_result_t<Call&>>> await_call(Call call) {
-  auto made = std::invoke(call);
-  co_return co_await std::move(made);
+  auto inner = std::invoke(call);
+  co_return co_await std::move(inner);
 }
 
 template <class Given>
@@ -196,19 +196,19 @@ auto make_limited(Given&& given) {
 //       rt.run();
 //     }
 template <class Given>
-auto with_deadline(time_span span, Given&& what) {
+auto with_deadline(time_span span, Given&& given) {
   tasks::task_limits limits;
   limits.at_most = span;
-  return tasks::run_within(tasks::make_limited(std::forward<Given>(what)), std::move(limits));
+  return tasks::run_within(tasks::make_limited(std::forward<Given>(given)), std::move(limits));
 }
 // The same for a stop token: when a stop is requested, all
 // that it has begun is cancelled, and the co_await throws
 // cancelled.
 template <class Given>
-auto with_stop(std::stop_token token, Given&& what) {
+auto with_stop(std::stop_token token, Given&& given) {
   tasks::task_limits limits;
   limits.stop = std::move(token);
-  return tasks::run_within(tasks::make_limited(std::forward<Given>(what)), std::move(limits));
+  return tasks::run_within(tasks::make_limited(std::forward<Given>(given)), std::move(limits));
 }
 
 // co_await with_trace(context, task): awaits a task, or the awaitable that a callable makes, within
@@ -235,10 +235,10 @@ auto with_stop(std::stop_token token, Given&& what) {
 //       rt.run();  // prints 55
 //     }
 template <class Given>
-auto with_trace(const trace_context& where, Given&& what) {
+auto with_trace(const trace_context& where, Given&& given) {
   tasks::task_limits limits;
   limits.trace = where;
-  return tasks::run_within(tasks::make_limited(std::forward<Given>(what)), std::move(limits));
+  return tasks::run_within(tasks::make_limited(std::forward<Given>(given)), std::move(limits));
 }
 
 }  // namespace troupe

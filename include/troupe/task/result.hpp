@@ -33,7 +33,7 @@ std::exception_ptr failure_of(Step step) noexcept {
 
 // Counts and writes an exception that no code can get any longer
 // (docs/protocols/dropped_errors.md). Thread: any.
-void report_dropped(std::exception_ptr what) noexcept;
+void report_dropped(std::exception_ptr failure) noexcept;
 
 // Throws cancelled: the result of a task whose call was cancelled before it began.
 [[noreturn]] void throw_not_begun();
@@ -41,14 +41,15 @@ void report_dropped(std::exception_ptr what) noexcept;
 // An exception on its way to the code that gets it. If it is destroyed before, it is reported.
 class untaken_error {
  public:
-  explicit untaken_error(std::exception_ptr what = nullptr) noexcept : what_(std::move(what)) {}
+  explicit untaken_error(std::exception_ptr failure = nullptr) noexcept
+      : what_(std::move(failure)) {}
   untaken_error(const untaken_error&) = delete;
   untaken_error& operator=(const untaken_error&) = delete;
   ~untaken_error() {
     if (what_ != nullptr && !is_shared_) [[unlikely]]
       report_dropped(std::move(what_));
   }
-  void set(std::exception_ptr what) noexcept { what_ = std::move(what); }
+  void set(std::exception_ptr failure) noexcept { what_ = std::move(failure); }
   bool there() const noexcept { return what_ != nullptr; }
   const std::exception_ptr& look() const noexcept { return what_; }
   // For code that gives it to its receiver, which may then drop it.
@@ -79,7 +80,9 @@ class result_of {
       content_.template emplace<1>(std::forward<Value>(value)...);
     }
   }
-  void fail(std::exception_ptr what) noexcept { content_.template emplace<2>(std::move(what)); }
+  void fail(std::exception_ptr failure) noexcept {
+    content_.template emplace<2>(std::move(failure));
+  }
 
   void reset() noexcept { content_.template emplace<0>(); }
 
@@ -87,23 +90,23 @@ class result_of {
   bool failed() const noexcept { return content_.index() == 2; }
   // The exception, or null if there is none. This does not take it.
   std::exception_ptr failure() const noexcept {
-    const auto* what = std::get_if<2>(&content_);
-    return what == nullptr ? nullptr : what->look();
+    const auto* failed = std::get_if<2>(&content_);
+    return failed == nullptr ? nullptr : failed->look();
   }
   // The same, moved out, for a caller that passes it on or reports it.
   std::exception_ptr take_failure() noexcept {
-    auto* what = std::get_if<2>(&content_);
-    return what == nullptr ? nullptr : what->take();
+    auto* failed = std::get_if<2>(&content_);
+    return failed == nullptr ? nullptr : failed->take();
   }
   // A copy, for a caller that passes it on or reports it, while take() can still throw it.
   std::exception_ptr share_failure() noexcept {
-    auto* what = std::get_if<2>(&content_);
-    return what == nullptr ? nullptr : what->share();
+    auto* failed = std::get_if<2>(&content_);
+    return failed == nullptr ? nullptr : failed->share();
   }
 
   // The value, which stays here. Throws a copy of the exception.
   const stored<T>& value() const {
-    if (const auto* what = std::get_if<2>(&content_)) std::rethrow_exception(what->look());
+    if (const auto* failed = std::get_if<2>(&content_)) std::rethrow_exception(failed->look());
     return std::get<1>(content_);
   }
 
@@ -119,7 +122,7 @@ class result_of {
   }
 
   [[noreturn]] TROUPE_NOINLINE void throw_missing() {
-    if (auto* what = std::get_if<2>(&content_)) std::rethrow_exception(what->take());
+    if (auto* failed = std::get_if<2>(&content_)) std::rethrow_exception(failed->take());
     throw_not_begun();
   }
 

@@ -104,10 +104,10 @@ class task_scope {
   template <class... Given>
   child<tasks::child_value<Given...>> spawn(Given&&... given) {
     using value = tasks::child_value<Given...>;
-    auto& made =
+    auto& started =
         tasks::child_of<value>::make(group_, tasks::make_child(std::forward<Given>(given)...));
-    child<value> handle(made);
-    group_.add_child(made);
+    child<value> handle(started);
+    group_.add_child(started);
     return handle;
   }
 

@@ -217,7 +217,7 @@ class side_call : public async_call {
   // if there is none.
   static coroutine* awaits(const async_call& call) noexcept;
   // The call at the end of that chain.
-  static async_call& outermost(async_call& of) noexcept;
+  static async_call& outermost(async_call& inner) noexcept;
   // The call as a side call; null for other calls.
   static side_call* of(async_call& call) noexcept {
     return call.at != nullptr && call.at->resume == &resume_side ? static_cast<side_call*>(&call)
@@ -225,7 +225,7 @@ class side_call : public async_call {
   }
   const side_call* next_waited() const noexcept { return next_waited_; }
   // The resume function of such calls (call_host).
-  static const char* resume_side(async_call& of) noexcept;
+  static const char* resume_side(async_call& call) noexcept;
   // `over`, whose message arrived, resumes `call`, which is a side call or a branch within one.
   // Where its user is a branch that would be held, the message is kept until that one may run:
   // the value of the side call could be lost with its user (docs/protocols/given_up_waits.md).

@@ -157,10 +157,10 @@ class remembered_object {
 
  private:
   template <class T>
-  void look(const task<T>& of) noexcept;
+  void look(const task<T>& argument) noexcept;
   template <class T>
   void look(const std::vector<task<T>>& all) noexcept {
-    for (const task<T>& one : all) look(one);
+    for (const task<T>& argument : all) look(argument);
   }
   template <class Other>
   void look(const Other&) noexcept {}
@@ -360,8 +360,8 @@ struct task_access {
 };
 
 template <class T>
-void remembered_object::look(const task<T>& of) noexcept {
-  const void* const object = task_access::object_before_start(of);
+void remembered_object::look(const task<T>& argument) noexcept {
+  const void* const object = task_access::object_before_start(argument);
   if (object != nullptr &&
       (found_ == nullptr || !is_part_of_current_actor(const_cast<const void*>(found_))))
     found_ = object;
@@ -371,8 +371,8 @@ void remembered_object::look(const task<T>& of) noexcept {
 // they live until the task has ended or is destroyed.
 template <class T, class Maker, class... Args>
 task<T> run_made(Maker make, Args... args) {
-  task<T> made = std::invoke(std::move(make), std::move(args)...);
-  co_return co_await std::move(made);
+  task<T> started = std::invoke(std::move(make), std::move(args)...);
+  co_return co_await std::move(started);
 }
 
 }  // namespace tasks

@@ -56,10 +56,10 @@ struct timer {
 
 // Arms the timer. `due_ns` is in the clock's own time; a time in the past is due at once. Throws
 // std::system_error if the thread that keeps the time cannot be started. Thread: any.
-void arm(timers& clock, timer& one, std::int64_t due_ns);
+void arm(timers& clock, timer& entry, std::int64_t due_ns);
 // Returns true if the timer has not expired and will not. False: it has expired, and its function
 // has returned.
-bool cancel(timers& clock, timer& one) noexcept;
+bool cancel(timers& clock, timer& entry) noexcept;
 std::int64_t now_ns(const timers& clock) noexcept;
 // The time at which a span that begins now ends; a time too far away becomes the largest time.
 std::int64_t due_in(const timers& clock, std::chrono::nanoseconds span) noexcept;
@@ -90,7 +90,7 @@ class sleep_suspension final : public suspension, public timer {
 
  private:
   friend struct debugger_view;  // src/runtime/debugger_table.cpp
-  bool suspend(coroutine& who);
+  bool suspend(coroutine& awaiting);
   static const char* act_on(sched::message*, void*, sched::message_act);
   static void on_time(timer& self) noexcept;
 };
@@ -127,7 +127,7 @@ class yield_wait final : public suspension {
 
  private:
   friend struct debugger_view;  // src/runtime/debugger_table.cpp
-  bool suspend(coroutine& who) noexcept;
+  bool suspend(coroutine& awaiting) noexcept;
   static const char* act_on(sched::message*, void*, sched::message_act);
 };
 class yielding {

@@ -119,18 +119,20 @@ class group : public suspension {
     void (*cancel)(group&) noexcept;
     void (*reclaim)(group&) noexcept;  // runs all branches to their ends, as async_call::finish_now
   };
-  explicit group(const kind& one) noexcept : suspension(&act_on), kind_(one) { is_final = true; }
-  static bool has_kind(const group& candidate, const kind& one, const kind& other) noexcept {
-    return &candidate.kind_ == &one || &candidate.kind_ == &other;
+  explicit group(const kind& given) noexcept : suspension(&act_on), kind_(given) {
+    is_final = true;
+  }
+  static bool has_kind(const group& candidate, const kind& wanted, const kind& other) noexcept {
+    return &candidate.kind_ == &wanted || &candidate.kind_ == &other;
   }
 
   // Begins the wait: starts the branches. Returns false if all have ended already.
   bool start(coroutine& awaiting) noexcept;
   // The branch runs in the group from now on.
-  void add(branch& one) noexcept;
-  void remove(branch& one) noexcept;
+  void add(branch& child) noexcept;
+  void remove(branch& child) noexcept;
   void prepare_branch(branch& prepared, bool as_cancelled) noexcept;
-  void start_branch(branch& one, bool as_cancelled) noexcept;
+  void start_branch(branch& child, bool as_cancelled) noexcept;
   // Instead of start_branch: it begins when the branch whose send has happened has run.
   void postpone_branch(branch& branch) noexcept;
   void run(branch& branch) noexcept;
@@ -149,16 +151,16 @@ class group : public suspension {
   void must_settle_race() noexcept { static_cast<own_race&>(*race_).must_settle = true; }
   // At the end of a run, before competitors resume: no send of the race happens while a group
   // within it has moved something.
-  static void settle_race(race& of) noexcept;
+  static void settle_race(race& this_race) noexcept;
   // The same within a run, which settles it at its end.
-  static void keep_race(race& of) noexcept;
+  static void keep_race(race& this_race) noexcept;
   bool owns_race() const noexcept { return race_ == &own_race_; }
   // Whether a branch beside it has begun and has not ended.
   bool has_others(const branch& winner) const noexcept;
   // Prevents the event for which the branch waits from now on, if the event could not be undone.
   // False: a part of it has happened, and its end is on its way.
-  static bool pause(branch& one) noexcept;
-  static void resume(branch& one, const suspension* end) noexcept;  // before `end`; null: all
+  static bool pause(branch& child) noexcept;
+  static void resume(branch& child, const suspension* end) noexcept;  // before `end`; null: all
   // The group of which the call is a branch; null if it is none.
   static group* around(const async_call& call) noexcept;
   // The call that awaits the group that the coroutine begins to await, and the groups around that.
@@ -199,28 +201,28 @@ class group : public suspension {
   friend class waiting_scopes;
   friend struct debugger_view;  // src/runtime/debugger_table.cpp
   static const char* act_on(sched::message*, void*, sched::message_act);
-  static const char* resume_branch(async_call& of) noexcept;
+  static const char* resume_branch(async_call& call) noexcept;
   // The same; `is_paused`: its competitors are paused already.
-  static const char* resume_in_race(branch& of, bool is_paused) noexcept;
+  static const char* resume_in_race(branch& child, bool is_paused) noexcept;
   // Pauses the competitors of the branch, in all groups around it. Where a wait has happened that
   // must run first, it pauses nothing, and returns the group of that wait.
-  static group* pause_beside(branch& of) noexcept;
+  static group* pause_beside(branch& child) noexcept;
   // While a branch runs, it may end and win: no send of its competitors may happen meanwhile. A
   // competitor whose send has happened before wins, if the send was its last operation. The branch
   // is then held until that competitor has run, although the branch was woken first, and this
   // returns true. (docs/protocols/given_up_waits.md)
   static bool pause_beside_or_hold(branch& candidate) noexcept;
-  // After the run, for the groups within `end`; for all if that is null. `one`, a branch of `all`,
-  // may be gone.
-  static void resume_beside(group& all, const branch& one, const group* end) noexcept;
+  // After the run, for the groups within `end`; for all if that is null. `child`, a branch of
+  // `all`, may be gone.
+  static void resume_beside(group& all, const branch& child, const group* end) noexcept;
   // Whether the branch may still win.
   bool is_open_to(const branch& branch) const noexcept {
     return first_only() && !is_decided_ && !branch.cancelled;
   }
-  bool pause_all_but(const branch& one) noexcept;
-  void resume_all_but(const branch& one, const branch* end) noexcept;
+  bool pause_all_but(const branch& child) noexcept;
+  void resume_all_but(const branch& child, const branch* end) noexcept;
   template <class Look>
-  static bool for_each_final(branch& of, Look look) noexcept;
+  static bool for_each_final(branch& child, Look look) noexcept;
   // Whether the branches beside it are held for it.
   bool holds() noexcept;
   void end_hold() noexcept;
@@ -229,17 +231,17 @@ class group : public suspension {
   bool waits_for_foreign() const noexcept;
   static bool waits_for_foreign(const group& all, unsigned& left) noexcept;
   // Whether a group within the branch has moved something, and waits for the end of others.
-  static bool has_moved_in(branch& of) noexcept;
+  static bool has_moved_in(branch& child) noexcept;
   branch* find_held() noexcept;
-  friend race* race_around(const async_call& of) noexcept;
-  friend void look_again(race& of) noexcept;
+  friend race* race_around(const async_call& call) noexcept;
+  friend void look_again(race& this_race) noexcept;
   // As pause and resume of all that the branches wait for, and that no branch keeps paused.
   void look_again_inside() noexcept;
   // A held branch of this group, or of those around it, that may run now.
   branch* next_held() noexcept;
 
   struct own_race : race {
-    explicit own_race(group& one) noexcept : owner(one) {}
+    explicit own_race(group& racing) noexcept : owner(racing) {}
     bool must_settle = false;  // a group within may have moved something
     bool is_kept = false;      // entered, because one has
     // Messages for side calls whose users are held; linked by their `next`.
@@ -269,22 +271,24 @@ class fixed_group final : public group {
   explicit fixed_group(bool first_only, droppable_tasks tasks = {}) noexcept
       : group(first_only ? first_kind : all_kind), tasks_(tasks) {}
   // Returns false if all branches are already done. `branches` must live as long as the group.
-  bool start(coroutine& who, std::span<branch> branches) noexcept;
+  bool start(coroutine& awaiting, std::span<branch> branches) noexcept;
   std::size_t winner() const noexcept { return winner_; }
 
  private:
   friend group;
   static const kind all_kind, first_kind;
-  static bool is_fixed(const group& of) noexcept { return has_kind(of, all_kind, first_kind); }
-  static fixed_group& as_this(group& of) noexcept { return static_cast<fixed_group&>(of); }
+  static bool is_fixed(const group& candidate) noexcept {
+    return has_kind(candidate, all_kind, first_kind);
+  }
+  static fixed_group& as_this(group& base) noexcept { return static_cast<fixed_group&>(base); }
   void start_all() noexcept;
   void cancel_all() noexcept;
   void cancel_losers() noexcept;
   void skip(branch& branch) noexcept;
   void cancel_unless_postponed(branch& branch) noexcept;
   void settle_before_cancel() noexcept;
-  bool count_done(branch& one) noexcept;  // returns true for the first branch that is done
-  void drop_if_unneeded(branch& one) noexcept;
+  bool count_done(branch& child) noexcept;  // returns true for the first branch that is done
+  void drop_if_unneeded(branch& child) noexcept;
   bool decide(branch& winner) noexcept;
   void decide_around() noexcept;
   fixed_group* decided_around() const noexcept;
@@ -330,12 +334,12 @@ template <class T>
 using value_of = std::conditional_t<std::is_void_v<T>, std::monostate, T>;
 
 template <class T>
-value_of<T> take_value(task<T>& of) {
+value_of<T> take_value(task<T>& ended) {
   if constexpr (std::is_void_v<T>) {
-    task_access::result(of).take();
+    task_access::result(ended).take();
     return {};
   } else {
-    return task_access::result(of).take();
+    return task_access::result(ended).take();
   }
 }
 
@@ -553,10 +557,10 @@ task<std::tuple<value_of<T>...>> all_of(task<T>... all) {
 template <class T>
 task<std::vector<value_of<T>>> all_of(std::vector<task<T>> all) {
   std::vector<coroutine*> roots;
-  for (auto& one : all) roots.push_back(&task_access::root(one));
+  for (auto& branch_task : all) roots.push_back(&task_access::root(branch_task));
   co_await join(false, roots);
   std::vector<value_of<T>> values;
-  for (auto& one : all) values.push_back(take_value(one));
+  for (auto& branch_task : all) values.push_back(take_value(branch_task));
   co_return values;
 }
 // The tasks of a when_any, and the exception of the winner, whose task is destroyed then.
@@ -616,7 +620,7 @@ task<std::pair<std::size_t, value_of<T>>> any_of(std::vector<task<T>> all) {
     throw usage_error(
         "troupe: when_any: without a task it would never end; give it at least one task");
   std::vector<coroutine*> roots;
-  for (auto& one : all) roots.push_back(&task_access::root(one));
+  for (auto& branch_task : all) roots.push_back(&task_access::root(branch_task));
   first_of<std::vector<task<T>>&> those{all};
   const std::size_t winner = co_await join(true, roots, droppable(those));
   those.check();
@@ -629,7 +633,7 @@ auto make_branches(std::vector<Awaitable> all) {
   } else {
     std::vector<decltype(make_branch(std::declval<Awaitable>()))> branches;
     branches.reserve(all.size());
-    for (auto&& one : all) branches.push_back(make_branch(Awaitable(std::move(one))));
+    for (auto&& awaitable : all) branches.push_back(make_branch(Awaitable(std::move(awaitable))));
     return branches;
   }
 }
@@ -729,19 +733,19 @@ auto when_any(std::vector<Awaitable>& all) {
 
 // Wraps a future in a task.
 template <class T>
-task<T> as_task(future<T> of) {
-  co_return co_await std::move(of);
+task<T> as_task(future<T> result) {
+  co_return co_await std::move(result);
 }
 
 namespace tasks {
 
 template <class T>
-task<T> run_limited(task<T> of, std::chrono::nanoseconds at_most) {
+task<T> run_limited(task<T> inner, std::chrono::nanoseconds at_most) {
   task<> time = await_it(sleep(at_most));
-  coroutine* const roots[] = {&task_access::root(of), &task_access::root(time)};
+  coroutine* const roots[] = {&task_access::root(inner), &task_access::root(time)};
   const bool in_time = co_await join(true, roots) == 0;
   // The task may have taken something before the time was over: then that is given.
-  if (in_time || !task_access::result(of).failed()) co_return task_access::result(of).take();
+  if (in_time || !task_access::result(inner).failed()) co_return task_access::result(inner).take();
   task_access::result(time).take();  // throws if it was cancelled, as all branches were
   throw timed_out("troupe: task::timeout: the task did not end in time");
 }

@@ -90,14 +90,14 @@ void call_context::begin_trace(const trace_context& where, span_ptr span) {
   observe::watch(observe::watched::trace_contexts);
 }
 
-void call_context::begin_span(span_kind of, const char* name) {
+void call_context::begin_span(span_kind kind, const char* name) {
   const trace_context* const outer = trace_ == nullptr ? nullptr : &trace_->traced_;
   if (outer != nullptr && !outer->sampled) return;
   const trace_context own = outer == nullptr ? ended_spans.begin_trace() : outer->child();
   span_ptr span;
   if (own.sampled)
     span = std::make_unique<span_record>(
-        own, outer == nullptr ? std::array<std::uint8_t, 8>() : outer->span_id, of, name);
+        own, outer == nullptr ? std::array<std::uint8_t, 8>() : outer->span_id, kind, name);
   begin_trace(own, std::move(span));
 }
 
@@ -250,19 +250,19 @@ context_ref context_ref::make_traced(const trace_context& where) noexcept try {
   return {};
 }
 
-context_ref context_ref::make_spanned(call_context& outer, span_kind of, const char* name) noexcept
-    try {
+context_ref context_ref::make_spanned(call_context& outer, span_kind kind,
+                                      const char* name) noexcept try {
   if (!observe::is_watched(observe::watched::spans)) return {};
   if (outer.trace() == nullptr || !outer.trace()->traced().sampled) return {};
   context_ref created;
   created.context_ = &call_context::make(&outer, outer.clock());
-  created.context_->begin_span(of, name);
+  created.context_->begin_span(kind, name);
   return created;
 } catch (const std::bad_alloc&) {
   return {};
 }
 
-context_ref context_ref::make_span_from(const trace_context* caller, span_kind of,
+context_ref context_ref::make_span_from(const trace_context* caller, span_kind kind,
                                         const char* name) noexcept try {
   // order: relaxed  the thread's own
   const runtime_state* const runtime = running_here().runtime.load(std::memory_order_relaxed);
@@ -272,7 +272,7 @@ context_ref context_ref::make_span_from(const trace_context* caller, span_kind o
   span_ptr span;
   if (own.sampled)
     span = std::make_unique<span_record>(
-        own, caller == nullptr ? std::array<std::uint8_t, 8>() : caller->span_id, of, name);
+        own, caller == nullptr ? std::array<std::uint8_t, 8>() : caller->span_id, kind, name);
   context_ref created;
   created.context_ = &call_context::make(nullptr, *runtime->host.clock);
   created.context_->begin_trace(own, std::move(span));
@@ -289,9 +289,10 @@ context_ref inside_span::begin(call_context& within, const char* name,
 }
 void inside_span::end() noexcept { end_span(*span_.get(), nullptr); }
 
-bool is_in_span(const call_context& one, span_kind of) noexcept {
+bool is_in_span(const call_context& context, span_kind kind) noexcept {
   bool found = false;
-  const_cast<call_context&>(one).change_span([&](span_record& span) { found = span.kind == of; });
+  const_cast<call_context&>(context).change_span(
+      [&](span_record& span) { found = span.kind == kind; });
   return found;
 }
 void name_span(call_context& context, std::string_view name) noexcept {
@@ -308,9 +309,9 @@ void add_to_span(call_context& context, const char* key, std::string_view value)
     span.attributes.push_back({key, std::string(value)});
   });
 }
-void fail_span(call_context& context, const std::exception_ptr& what) noexcept {
+void fail_span(call_context& context, const std::exception_ptr& failure) noexcept {
   context.change_span([&](span_record& span) {
-    if (what != nullptr) return span.fail(what);
+    if (failure != nullptr) return span.fail(failure);
     span.failed = true;
   });
 }

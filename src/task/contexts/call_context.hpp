@@ -70,7 +70,7 @@ class call_context final : public suspension, public timer {
   void begin_trace(const trace_context& where, span_ptr span = nullptr);
   // Before other threads know the node: a span of the trace of the node around it, or the first one
   // of a new trace. Throws std::bad_alloc.
-  void begin_span(span_kind of, const char* name);
+  void begin_span(span_kind kind, const char* name);
   call_context* trace() const noexcept { return trace_; }
   // Calls `change` with the node's span, if it has not ended. Thread: any.
   template <class Change>

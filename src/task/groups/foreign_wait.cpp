@@ -35,8 +35,8 @@ struct foreign_wait::resumer {
   // Null if the end of the actor came first.
   struct take_wait {
     bool await_ready() const noexcept { return false; }
-    bool await_suspend(handle_type of) noexcept {
-      wait = take(of);
+    bool await_suspend(handle_type awaiting) noexcept {
+      wait = take(awaiting);
       return false;
     }
     foreign_wait* await_resume() const noexcept { return wait; }

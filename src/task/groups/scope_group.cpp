@@ -12,9 +12,9 @@
 namespace troupe::tasks {
 namespace {
 
-bool is_cancelled(const std::exception_ptr& what) noexcept {
+bool is_cancelled(const std::exception_ptr& failure) noexcept {
   try {
-    std::rethrow_exception(what);
+    std::rethrow_exception(failure);
   } catch (const cancelled&) {
     return true;
   } catch (...) {
@@ -64,8 +64,8 @@ bool scope_wait::suspend(coroutine& awaiting, scope_wait*& last_in) noexcept {
   return true;
 }
 
-void scope_wait::wait_for_end_of(const scope_child& one, coroutine& awaiting) noexcept {
-  child_ = &one;
+void scope_wait::wait_for_end_of(const scope_child& child, coroutine& awaiting) noexcept {
+  child_ = &child;
   for_lock = true;
   // order: relaxed (all)  as before a wait for a lock: the thread that parks the actor asks again
   if (!locks_are_awaited.load(std::memory_order_relaxed)) [[unlikely]]
@@ -88,13 +88,13 @@ scope_wait& scope_wait::take(scope_wait*& from) noexcept {
   return wait;
 }
 
-const char* scope_wait::act_on(sched::message* base, void* of, sched::message_act act) {
+const char* scope_wait::act_on(sched::message* base, void* result, sched::message_act act) {
   if (act == sched::message_act::describe) return "a child of its scope";
   auto& self = static_cast<scope_wait&>(*static_cast<suspension*>(base));
   if (act == sched::message_act::holder) {
     if (self.child_ == nullptr || self.link_ == nullptr) return nullptr;
-    *static_cast<lock_holder*>(of) = {&self.child_->root, self.child_->owner.root().call.act,
-                                      nullptr, true};
+    *static_cast<lock_holder*>(result) = {&self.child_->root, self.child_->owner.root().call.act,
+                                          nullptr, true};
     return "runs";
   }
   if (act != sched::message_act::detach) return arrive(self, act);
@@ -109,7 +109,9 @@ const group::kind scope_group::scope_kind{
     "the children of its scope",
     false,
     [](group& self) noexcept { as_this(self).start_all(); },
-    [](group& self, branch& one) noexcept { as_this(self).ended(static_cast<scope_child&>(one)); },
+    [](group& self, branch& child) noexcept {
+      as_this(self).ended(static_cast<scope_child&>(child));
+    },
     [](group& self) noexcept { as_this(self).cancel(true); },
     [](group& self) noexcept { as_this(self).reclaim_all(); }};
 
@@ -122,10 +124,10 @@ scope_group::~scope_group() {
     child.operations.drop(child, child_cancelled_error());
     child.release();
   };
-  while (scope_child* const one = waiting_.take()) drop(*one);
-  for_each_started([&](scope_child& one) noexcept {
-    remove(one);
-    drop(one);
+  while (scope_child* const child = waiting_.take()) drop(*child);
+  for_each_started([&](scope_child& child) noexcept {
+    remove(child);
+    drop(child);
   });
   while (scope_child* const child = ended_.take()) child->release();
 }
@@ -283,19 +285,19 @@ void scope_group::ended(scope_child& child) noexcept {
 }
 
 // The first failure ends the others. A later failure belongs to its handle, if it has a handle.
-void scope_group::fail(std::exception_ptr&& what, bool was_cancelled, bool is_kept) noexcept {
-  if (was_cancelled && is_cancelled(what)) {
+void scope_group::fail(std::exception_ptr&& failure, bool was_cancelled, bool is_kept) noexcept {
+  if (was_cancelled && is_cancelled(failure)) {
     was_cut_ = true;
     return;
   }
   const bool is_first = !first_failure_.there();
   if (is_first) {
-    first_failure_.set(what);
-  } else if (!is_kept && !tells_all_ && what != first_failure_.look()) {
-    report_dropped(what);
+    first_failure_.set(failure);
+  } else if (!is_kept && !tells_all_ && failure != first_failure_.look()) {
+    report_dropped(failure);
   }
   try {
-    failures_.push_back(std::move(what));
+    failures_.push_back(std::move(failure));
   } catch (const std::bad_alloc&) {
     // The first one is thrown in any case.
   }
@@ -374,17 +376,17 @@ void scope_group::cancel(bool body_too) noexcept {
   end_contexts(body_too);
   nest(&scope_group::cancels_, [](group& base) noexcept {
     scope_group& self = as_this(base);
-    self.for_each_started([&](scope_child& one) noexcept {
-      if (&one != self.body_ || self.cancelled_ == cancelled_part::all) self.cancel_branch(one);
+    self.for_each_started([&](scope_child& child) noexcept {
+      if (&child != self.body_ || self.cancelled_ == cancelled_part::all) self.cancel_branch(child);
     });
   });
 }
 
 // The handlers that the children have asked, in other actors, are cancelled with them.
 void scope_group::end_contexts(bool body_too) noexcept {
-  call_context* one = body_too ? around_all_.get() : nullptr;
-  if (one == nullptr) one = around_children_.get();
-  if (one != nullptr) stop_context(*one);
+  call_context* around = body_too ? around_all_.get() : nullptr;
+  if (around == nullptr) around = around_children_.get();
+  if (around != nullptr) stop_context(*around);
 }
 
 void scope_group::drop_waiting() noexcept {

@@ -19,7 +19,7 @@ namespace troupe::tasks {
 class side_run {
  public:
   // Pauses the competitors of all users, or of none if one of them is held.
-  explicit side_run(async_call& of) noexcept;
+  explicit side_run(async_call& call) noexcept;
   side_run(const side_run&) = delete;
   side_run& operator=(const side_run&) = delete;
   bool is_held() const noexcept { return refuses_ != nullptr; }
@@ -28,7 +28,7 @@ class side_run {
   void end() noexcept;
 
  private:
-  static branch* user_of(async_call& of) noexcept;
+  static branch* user_of(async_call& call) noexcept;
   // A pipe within a when_any, within a pipe, and so on. Users around that many are not held.
   static constexpr unsigned users_max = 8;
   std::array<branch*, users_max> users_;
@@ -38,9 +38,9 @@ class side_run {
 
 // The innermost branch in a race that waits for a side call of which this call is a part. Null if
 // there is none.
-branch* side_run::user_of(async_call& of) noexcept {
+branch* side_run::user_of(async_call& call) noexcept {
   bool is_aside = false;
-  for (async_call* at = &of;;) {
+  for (async_call* at = &call;;) {
     if (group* const all = group::around(*at)) {
       if (is_aside && all->race_ != nullptr) return static_cast<branch*>(at);
       at = all->waiter->call;
@@ -54,8 +54,8 @@ branch* side_run::user_of(async_call& of) noexcept {
   }
 }
 
-side_run::side_run(async_call& of) noexcept {
-  async_call* from = &of;
+side_run::side_run(async_call& call) noexcept {
+  async_call* from = &call;
   while (count_ != users_max) {
     branch* const user = user_of(*from);
     // A busy one, and those around it, are in a run that is under way.

@@ -55,9 +55,9 @@ bool group::start(coroutine& awaiting) noexcept {
   return true;
 }
 
-void group::add(branch& one) noexcept { branches_.push_back(one); }
+void group::add(branch& child) noexcept { branches_.push_back(child); }
 
-void group::remove(branch& one) noexcept { branches_.remove(one); }
+void group::remove(branch& child) noexcept { branches_.remove(child); }
 
 void group::prepare_branch(branch& prepared, bool as_cancelled) noexcept {
   prepared.actor = waiter->call->actor;
@@ -73,9 +73,9 @@ void group::prepare_branch(branch& prepared, bool as_cancelled) noexcept {
   prepared.push(prepared.root);
 }
 
-void group::start_branch(branch& one, bool as_cancelled) noexcept {
-  prepare_branch(one, as_cancelled);
-  run(one);
+void group::start_branch(branch& child, bool as_cancelled) noexcept {
+  prepare_branch(child, as_cancelled);
+  run(child);
 }
 
 void group::postpone_branch(branch& branch) noexcept {
@@ -90,7 +90,7 @@ void group::run(branch& branch) noexcept {
   branch.begin_or_continue();
   const std::uint64_t began = branch.span == nullptr ? 0 : observe::begin_counted_span();
   {
-    const inside_context here(branch.context);
+    const inside_context entered(branch.context);
     has_run = branch.loop();
   }
   if (began != 0) [[unlikely]]
@@ -115,9 +115,9 @@ constexpr std::chrono::milliseconds foreign_hold_max{100};
 // many groups within groups: each of n nested groups asks for this walk, which would take n² steps
 // otherwise.
 template <class Look>
-bool group::for_each_final(branch& of, Look look) noexcept {
+bool group::for_each_final(branch& child, Look look) noexcept {
   unsigned depth = 0;
-  for (async_call* at = &of;;) {
+  for (async_call* at = &child;;) {
     suspension* const wait = at->done ? nullptr : at->awaited;
     async_call* within = nullptr;
     if (wait != nullptr && wait->is_final) {
@@ -134,16 +134,16 @@ bool group::for_each_final(branch& of, Look look) noexcept {
       ++depth;
       continue;
     }
-    for (; at != &of && branches::next(*at) == nullptr; --depth)
+    for (; at != &child && branches::next(*at) == nullptr; --depth)
       at = static_cast<branch*>(at)->owner.waiter->call;
-    if (at == &of) return true;
+    if (at == &child) return true;
     at = branches::next(*at);
   }
 }
 
-bool group::pause(branch& of) noexcept {
+bool group::pause(branch& child) noexcept {
   const suspension* happened = nullptr;
-  const bool is_paused = for_each_final(of, [&](suspension& wait) noexcept {
+  const bool is_paused = for_each_final(child, [&](suspension& wait) noexcept {
     if (wait.pauses == 0 && wait.act(&wait, nullptr, sched::message_act::pause) != nullptr) {
       happened = &wait;
       return false;
@@ -151,7 +151,7 @@ bool group::pause(branch& of) noexcept {
     ++wait.pauses;
     return true;
   });
-  if (!is_paused) resume(of, happened);
+  if (!is_paused) resume(child, happened);
   return is_paused;
 }
 
@@ -232,23 +232,24 @@ bool group::waits_for_foreign(const group& all, unsigned& left) noexcept {
   return false;
 }
 
-bool group::has_moved_in(branch& of) noexcept {
-  return !for_each_final(of, [](const suspension& wait) noexcept { return wait.act != &act_on; });
+bool group::has_moved_in(branch& child) noexcept {
+  return !for_each_final(child,
+                         [](const suspension& wait) noexcept { return wait.act != &act_on; });
 }
 
 // A group that begins is not seen yet by a walk from the outside.
-void group::keep_race(race& of) noexcept {
-  auto& kept = static_cast<own_race&>(of);
+void group::keep_race(race& this_race) noexcept {
+  auto& kept = static_cast<own_race&>(this_race);
   if (kept.must_settle && !kept.is_kept) kept.is_kept = kept.enter();
 }
 
-void group::settle_race(race& of) noexcept {
-  auto& settled = static_cast<own_race&>(of);
+void group::settle_race(race& this_race) noexcept {
+  auto& settled = static_cast<own_race&>(this_race);
   if (!settled.must_settle) [[likely]]
     return;
   bool has_moved = false;
-  for (async_call& one : settled.owner.branches_)
-    has_moved = has_moved || has_moved_in(static_cast<branch&>(one));
+  for (async_call& call : settled.owner.branches_)
+    has_moved = has_moved || has_moved_in(static_cast<branch&>(call));
   settled.must_settle = has_moved;
   // If it cannot enter, a send of the same branch has happened, and leaves the race at its run.
   if (has_moved && !settled.is_kept) settled.is_kept = settled.enter();
@@ -256,8 +257,8 @@ void group::settle_race(race& of) noexcept {
 }
 
 // A wait that began after the pause was not paused.
-void group::resume(branch& of, const suspension* end) noexcept {
-  for_each_final(of, [&](suspension& wait) noexcept {
+void group::resume(branch& child, const suspension* end) noexcept {
+  for_each_final(child, [&](suspension& wait) noexcept {
     if (&wait == end) return false;
     if (wait.pauses != 0 && --wait.pauses == 0)
       wait.act(&wait, nullptr, sched::message_act::resume);
@@ -265,20 +266,20 @@ void group::resume(branch& of, const suspension* end) noexcept {
   });
 }
 
-bool group::pause_all_but(const branch& one) noexcept {
+bool group::pause_all_but(const branch& child) noexcept {
   for (async_call& each : branches_) {
     auto& other = static_cast<branch&>(each);
-    if (&other == &one || pause(other)) continue;
-    resume_all_but(one, &other);
+    if (&other == &child || pause(other)) continue;
+    resume_all_but(child, &other);
     return false;
   }
   return true;
 }
 
-void group::resume_all_but(const branch& one, const branch* end) noexcept {
+void group::resume_all_but(const branch& child, const branch* end) noexcept {
   for (async_call& each : branches_) {
     if (&each == end) return;
-    if (&each != &one) resume(static_cast<branch&>(each), nullptr);
+    if (&each != &child) resume(static_cast<branch&>(each), nullptr);
   }
 }
 
@@ -305,11 +306,11 @@ group* group::pause_beside(branch& candidate) noexcept {
   }
 }
 
-void group::resume_beside(group& all, const branch& one, const group* end) noexcept {
+void group::resume_beside(group& all, const branch& child, const group* end) noexcept {
   if (all.race_ == nullptr) [[likely]]
     return;
   if (end == nullptr) settle_race(*all.race_);
-  const branch* inner = &one;
+  const branch* inner = &child;
   for (group* at = &all; at != nullptr && at != end;) {
     if (at->is_open_to(*inner)) at->resume_all_but(*inner, nullptr);
     group* const outer = around(*at->waiter->call);
@@ -339,8 +340,8 @@ void group::deliver_kept() noexcept {
 }
 
 void group::look_again_inside() noexcept {
-  for (async_call& one : branches_) {
-    for_each_final(static_cast<branch&>(one), [](suspension& wait) noexcept {
+  for (async_call& call : branches_) {
+    for_each_final(static_cast<branch&>(call), [](suspension& wait) noexcept {
       if (wait.pauses == 0 && wait.act(&wait, nullptr, sched::message_act::pause) == nullptr)
         wait.act(&wait, nullptr, sched::message_act::resume);
       return true;
@@ -348,8 +349,8 @@ void group::look_again_inside() noexcept {
   }
 }
 
-race* race_around(const async_call& of) noexcept {
-  const group* const all = group::around(of);
+race* race_around(const async_call& call) noexcept {
+  const group* const all = group::around(call);
   return all == nullptr ? nullptr : all->race_;
 }
 
@@ -359,8 +360,8 @@ void look_again(race& race) noexcept {
 
 // The competitors of a branch that it finds are paused.
 branch* group::find_held() noexcept {
-  for (async_call& one : branches_) {
-    auto& candidate = static_cast<branch&>(one);
+  for (async_call& call : branches_) {
+    auto& candidate = static_cast<branch&>(call);
     if (candidate.done) continue;
     if (candidate.is_held() && !pause_beside_or_hold(candidate)) return &candidate;
     if (candidate.awaited == nullptr || candidate.awaited->act != &act_on) continue;
@@ -487,8 +488,8 @@ void group::release() noexcept {
   if (branch* const held = next_held()) resume_in_race(*held, true);
 }
 
-const char* group::resume_branch(async_call& of) noexcept {
-  return resume_in_race(static_cast<branch&>(of), false);
+const char* group::resume_branch(async_call& call) noexcept {
+  return resume_in_race(static_cast<branch&>(call), false);
 }
 
 // Also resumes the calls that await the branch's group, as long as those are branches: in a loop,
@@ -546,18 +547,18 @@ const group::kind fixed_group::all_kind{
     "tasks that run side by side",
     false,
     [](group& self) noexcept { as_this(self).start_all(); },
-    [](group& self, branch& one) noexcept { as_this(self).count_done(one); },
+    [](group& self, branch& child) noexcept { as_this(self).count_done(child); },
     [](group& self) noexcept { as_this(self).cancel_all(); },
     [](group& self) noexcept { as_this(self).reclaim_all(); }};
 const group::kind fixed_group::first_kind{
     "tasks that run side by side",
     true,
     [](group& self) noexcept { as_this(self).start_all(); },
-    [](group& self, branch& one) noexcept {
-      const bool is_first = as_this(self).count_done(one);
+    [](group& self, branch& child) noexcept {
+      const bool is_first = as_this(self).count_done(child);
       if (is_first) as_this(self).decide_around();
-      as_this(self).mark_moved(one);
-      as_this(self).drop_if_unneeded(one);
+      as_this(self).mark_moved(child);
+      as_this(self).drop_if_unneeded(child);
       if (is_first) as_this(self).cancel_losers();
     },
     [](group& self) noexcept { as_this(self).cancel_all(); },
@@ -566,28 +567,28 @@ const group::kind fixed_group::first_kind{
 bool fixed_group::start(coroutine& awaiting, std::span<branch> branches) noexcept {
   branches_ = branches;
   left_ = branches.size();
-  for (branch& one : branches) add(one);
+  for (branch& child : branches) add(child);
   return group::start(awaiting);
 }
 
 void fixed_group::start_all() noexcept {
   const bool as_cancelled = waiter->call->cancelled, pauses = first_only() && !as_cancelled;
   bool has_moved = false;
-  for (branch& one : branches_) {
+  for (branch& child : branches_) {
     // A branch behind one that has won does not start: it could take something that it then drops.
     // Nor does it before one runs whose send has happened.
     if (is_decided_) {
-      skip(one);
+      skip(child);
     } else if (has_moved) {
-      postpone_branch(one);
+      postpone_branch(child);
     } else {
-      start_branch(one, as_cancelled);
-      has_moved = pauses && !is_decided_ && !pause(one);
+      start_branch(child, as_cancelled);
+      has_moved = pauses && !is_decided_ && !pause(child);
     }
   }
   if (!pauses || is_decided_) return;
   owns_race() ? settle_race(*race_) : keep_race(*race_);
-  for (branch& one : branches_) resume(one, nullptr);
+  for (branch& child : branches_) resume(child, nullptr);
   look_again(*race_);
 }
 
@@ -596,13 +597,13 @@ void fixed_group::skip(branch& branch) noexcept {
   --left_;
 }
 
-bool fixed_group::count_done(branch& one) noexcept {
+bool fixed_group::count_done(branch& child) noexcept {
   --left_;
-  return decide(one);
+  return decide(child);
 }
 
-void fixed_group::drop_if_unneeded(branch& one) noexcept {
-  const auto place = static_cast<std::size_t>(&one - branches_.data());
+void fixed_group::drop_if_unneeded(branch& child) noexcept {
+  const auto place = static_cast<std::size_t>(&child - branches_.data());
   if (tasks_.drop != nullptr) tasks_.drop(tasks_.all, place, place != winner_);
 }
 
@@ -674,8 +675,8 @@ void fixed_group::cancel_all() noexcept {
 // A branch whose send has happened wins, although others end before.
 void fixed_group::settle_before_cancel() noexcept {
   if (!first_only() || is_decided_) return;
-  for (branch& one : branches_) {
-    if (!pause(one)) decide(one);
+  for (branch& child : branches_) {
+    if (!pause(child)) decide(child);
   }
 }
 

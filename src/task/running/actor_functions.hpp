@@ -20,10 +20,10 @@ struct actor_functions {
   // In its turn: whether the object is the actor's object or lies inside it.
   bool (*contains)(void* actor, const void* object) noexcept;
   // In a turn: reports a failure of its actor.
-  void (*report)(sched::message::handler describes, std::exception_ptr what) noexcept;
+  void (*report)(sched::message::handler describes, std::exception_ptr failure) noexcept;
   // Throws deadlock if the async call that asked, and that is about to wait, would wait for itself.
   // Follows only a few links.
-  void (*throw_if_deadlock)(const ask_link& of);
+  void (*throw_if_deadlock)(const ask_link& ask);
   // The text of the exception that the refused wait throws.
   std::string (*take_refusal)(const suspension& refused);
 };

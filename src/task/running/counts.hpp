@@ -25,18 +25,18 @@ inline constexpr std::size_t counted_kinds = 6;
 class counts {
  public:
   // order: relaxed  a statistic
-  std::int64_t operator[](counted what) const noexcept {
-    return at(what).load(std::memory_order_relaxed);
+  std::int64_t operator[](counted counter) const noexcept {
+    return at(counter).load(std::memory_order_relaxed);
   }
   // By the thread that owns these counts.
-  TROUPE_INLINE void add(counted what, std::int64_t n) noexcept {
+  TROUPE_INLINE void add(counted counter, std::int64_t n) noexcept {
     // order: relaxed (both)  a statistic; no other thread writes
-    at(what).store(at(what).load(std::memory_order_relaxed) + n, std::memory_order_relaxed);
+    at(counter).store(at(counter).load(std::memory_order_relaxed) + n, std::memory_order_relaxed);
   }
   // By any thread.
   // order: relaxed  a statistic
-  void add_shared(counted what, std::int64_t n) noexcept {
-    at(what).fetch_add(n, std::memory_order_relaxed);
+  void add_shared(counted counter, std::int64_t n) noexcept {
+    at(counter).fetch_add(n, std::memory_order_relaxed);
   }
   // Moves the numbers to `other`, which several threads write; drops them when that is null.
   void move_to(counts* other) noexcept {
@@ -48,11 +48,11 @@ class counts {
   }
 
  private:
-  std::atomic<std::int64_t>& at(counted what) noexcept {
-    return all_[static_cast<std::size_t>(what)];
+  std::atomic<std::int64_t>& at(counted counter) noexcept {
+    return all_[static_cast<std::size_t>(counter)];
   }
-  const std::atomic<std::int64_t>& at(counted what) const noexcept {
-    return all_[static_cast<std::size_t>(what)];
+  const std::atomic<std::int64_t>& at(counted counter) const noexcept {
+    return all_[static_cast<std::size_t>(counter)];
   }
   std::array<std::atomic<std::int64_t>, counted_kinds> all_{};
 };

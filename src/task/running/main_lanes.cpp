@@ -24,7 +24,7 @@ struct searches {
   }
 };
 
-void call_all(void (*main_lanes::search::*which)(runtime_state& of) noexcept) noexcept {
+void call_all(void (*main_lanes::search::*which)(runtime_state& runtime) noexcept) noexcept {
   searches& known = searches::get();
   std::lock_guard lock(known.mutex);
   for (const main_lanes::search& search : known.all) {

@@ -30,9 +30,9 @@ class main_lanes {
   // How the lane's runtime looks for deadlocks.
   struct search {
     // on a thread that is in no turn
-    void (*now)(runtime_state& of) noexcept = nullptr;
+    void (*now)(runtime_state& runtime) noexcept = nullptr;
     // on any thread: the runtime's timer does it
-    void (*soon)(runtime_state& of) noexcept = nullptr;
+    void (*soon)(runtime_state& runtime) noexcept = nullptr;
     runtime_state* of = nullptr;
   };
   // Neither function of the search before is called any longer when this returns.

@@ -101,7 +101,7 @@ std::int64_t suspended_turns(const runtime_state& runtime) noexcept {
 }
 
 void for_each_count(const runtime_state& runtime,
-                    const std::function<void(unsigned worker, const counts& its)>& look) {
+                    const std::function<void(unsigned worker, const counts& worker_counts)>& look) {
   look(0, runtime.elsewhere);
   thread_list& list = thread_list::get();
   std::lock_guard lock(list.mutex);
@@ -111,8 +111,8 @@ void for_each_count(const runtime_state& runtime,
   }
 }
 
-void count_elsewhere(runtime_state& runtime, counted what, std::int64_t n) noexcept {
-  runtime.elsewhere.add_shared(what, n);
+void count_elsewhere(runtime_state& runtime, counted counter, std::int64_t n) noexcept {
+  runtime.elsewhere.add_shared(counter, n);
 }
 
 inside_procedure::inside_procedure(const runtime_state& runtime,
@@ -178,7 +178,7 @@ void notice_stop(const runtime_state& runtime) noexcept {
 }
 
 void for_each_thread(const runtime_state& runtime,
-                     const std::function<void(const running_work& its)>& look) {
+                     const std::function<void(const running_work& work)>& look) {
   thread_list& list = thread_list::get();
   std::lock_guard lock(list.mutex);
   for (const running_state& state : list.states) {
@@ -202,7 +202,7 @@ void for_each_thread(const runtime_state& runtime,
 }
 
 void for_each_running(const runtime_state& runtime,
-                      const std::function<void(const running_work& its)>& look) {
+                      const std::function<void(const running_work& work)>& look) {
   for_each_thread(runtime, [&](const running_work& work) {
     if (work.method != nullptr) look(work);
   });

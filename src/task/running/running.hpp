@@ -114,14 +114,14 @@ std::int64_t suspended_turns(const runtime_state& runtime) noexcept;
 // Calls `look` with the counts of each thread for this runtime. Workers of the pool are numbered
 // from 1; all other threads are 0, possibly in several calls.
 void for_each_count(const runtime_state& runtime,
-                    const std::function<void(unsigned worker, const counts& its)>& look);
-void count_elsewhere(runtime_state& runtime, counted what, std::int64_t n) noexcept;
-inline void count(runtime_state& runtime, counted what, std::int64_t n = 1) noexcept {
+                    const std::function<void(unsigned worker, const counts& worker_counts)>& look);
+void count_elsewhere(runtime_state& runtime, counted counter, std::int64_t n) noexcept;
+inline void count(runtime_state& runtime, counted counter, std::int64_t n = 1) noexcept {
   running_state& state = running_here();
   // order: relaxed  the thread's own
   if (state.runtime.load(std::memory_order_relaxed) != &runtime) [[unlikely]]
-    return count_elsewhere(runtime, what, n);
-  state.own.add(what, n);
+    return count_elsewhere(runtime, counter, n);
+  state.own.add(counter, n);
 }
 
 // The work that a thread of the runtime runs, as a snapshot.
@@ -138,9 +138,9 @@ struct running_work {
   const void* storage;
 };
 void for_each_thread(const runtime_state& runtime,
-                     const std::function<void(const running_work& its)>& look);
+                     const std::function<void(const running_work& work)>& look);
 // Only those that run something.
 void for_each_running(const runtime_state& runtime,
-                      const std::function<void(const running_work& its)>& look);
+                      const std::function<void(const running_work& work)>& look);
 
 }  // namespace troupe::tasks

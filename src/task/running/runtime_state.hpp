@@ -23,7 +23,7 @@ struct job_waits;
 
 class runtime_state {
  public:
-  explicit runtime_state(sched::runtime_host& of) noexcept : runtime(of) {}
+  explicit runtime_state(sched::runtime_host& host) noexcept : runtime(host) {}
   runtime_state(const runtime_state&) = delete;
   runtime_state& operator=(const runtime_state&) = delete;
 

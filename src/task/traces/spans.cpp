@@ -36,8 +36,8 @@ const std::type_info* type_in(const std::exception_ptr& error) {
 }
 
 // The name of its class; its text may hold secrets.
-std::string type_of(const std::exception_ptr& what) {
-  const std::type_info* const type = type_in(what);
+std::string type_of(const std::exception_ptr& failure) {
+  const std::type_info* const type = type_in(failure);
   if (type == nullptr) return "unknown";
   char* const name = abi::__cxa_demangle(type->name(), nullptr, nullptr, nullptr);
   std::string text = name == nullptr ? type->name() : name;
@@ -58,16 +58,16 @@ bool read_trace(observe::exemplar& example) noexcept {
 }  // namespace
 
 span_record::span_record(const trace_context& where, const std::array<std::uint8_t, 8>& above,
-                         span_kind of, const char* named)
-    : at(where), parent(above), kind(of), name(named) {
+                         span_kind recorded_kind, const char* named)
+    : at(where), parent(above), kind(recorded_kind), name(named) {
   attributes.reserve(4);
   began_unix_ns = wall_now_ns();
   began_ns_ = base::now_ns();
 }
 
-void span_record::fail(const std::exception_ptr& what) noexcept try {
+void span_record::fail(const std::exception_ptr& failure) noexcept try {
   failed = true;
-  attributes.push_back({"error.type", type_of(what)});
+  attributes.push_back({"error.type", type_of(failure)});
 } catch (const std::bad_alloc&) {
 }
 

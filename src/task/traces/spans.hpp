@@ -32,13 +32,13 @@ struct span_attribute {
 
 struct span_record {
   // Begins now. Throws std::bad_alloc.
-  span_record(const trace_context& where, const std::array<std::uint8_t, 8>& above, span_kind of,
-              const char* named);
+  span_record(const trace_context& where, const std::array<std::uint8_t, 8>& above,
+              span_kind recorded_kind, const char* named);
   span_record(const span_record&) = delete;
   span_record& operator=(const span_record&) = delete;
   // It ends now; `failure` may be null.
   void end(const std::exception_ptr& failure) noexcept;
-  void fail(const std::exception_ptr& what) noexcept;
+  void fail(const std::exception_ptr& failure) noexcept;
 
   span_record* next = nullptr;
   const trace_context at;

@@ -49,7 +49,7 @@ class race_word {
 using race = race_word<race_parts>;
 
 // The race in which the call runs; null for most. It lives as long as the waits of the call.
-race* race_around(const async_call& of) noexcept;
+race* race_around(const async_call& call) noexcept;
 // Examines the sends that were passed over again, if they may happen now.
 void look_again(race& race) noexcept;
 

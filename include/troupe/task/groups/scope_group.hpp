@@ -33,7 +33,7 @@ struct scope_child : branch {
     // The task has ended: keeps its result, and destroys its frame. Returns the exception that it
     // threw, or null. `first`: the exception of an earlier child, which this child may have passed
     // on.
-    std::exception_ptr (*settle)(scope_child&, keeps what,
+    std::exception_ptr (*settle)(scope_child&, keeps retention,
                                  const std::exception_ptr& first) noexcept;
     // The task will not run, or not to its end: destroys its frame. Its result is `why`.
     void (*drop)(scope_child&, const std::exception_ptr& why) noexcept;
@@ -59,15 +59,15 @@ struct child_of final : scope_child {
     return *::new (memory::allocate(sizeof(child_of))) child_of(within, std::move(given));
   }
 
-  static std::exception_ptr settle(scope_child& base, keeps what,
+  static std::exception_ptr settle(scope_child& base, keeps retention,
                                    const std::exception_ptr& first) noexcept {
     auto& self = static_cast<child_of&>(base);
     auto& from = task_access::result(self.running);
     std::exception_ptr failure = from.take_failure();
-    if (what != keeps::nothing) {
+    if (retention != keeps::nothing) {
       if (failure == nullptr) failure = failure_of([&] { self.keep(from); });
       if (failure != nullptr) self.result.fail(failure);
-      if (what == keeps::shared || failure == first) self.result.share_failure();
+      if (retention == keeps::shared || failure == first) self.result.share_failure();
     }
     { const task<T> ended = std::move(self.running); }
     return failure;
@@ -100,28 +100,29 @@ struct scope_body final : scope_child {
   template <class T>
   scope_body(scope_group& within, task<T>& given) noexcept
       : scope_child(within, task_access::root(given), body_kind),
-        failure_in([](coroutine& ended, keeps what, const std::exception_ptr& first) {
+        failure_in([](coroutine& ended, keeps retention, const std::exception_ptr& first) {
           auto& from = static_cast<promise_of<T>&>(ended).result;
-          const bool is_shared = what == keeps::shared || from.failure() == first;
+          const bool is_shared = retention == keeps::shared || from.failure() == first;
           return is_shared ? from.share_failure() : from.failure();
         }) {}
   ~scope_body();
-  static std::exception_ptr settle(scope_child& base, keeps what,
+  static std::exception_ptr settle(scope_child& base, keeps retention,
                                    const std::exception_ptr& first) noexcept {
     auto& self = static_cast<scope_body&>(base);
-    return self.failure_in(self.root, what, first);
+    return self.failure_in(self.root, retention, first);
   }
   static void keep(scope_child&, const std::exception_ptr&) noexcept {}
   static void leave(scope_child&) noexcept {}
   static constexpr kind body_kind{&settle, &keep, &leave};
-  std::exception_ptr (*failure_in)(coroutine& task, keeps what, const std::exception_ptr& first);
+  std::exception_ptr (*failure_in)(coroutine& task, keeps retention,
+                                   const std::exception_ptr& first);
 };
 
 // A coroutine's wait for one child, or for the next child that ends.
 class scope_wait final : public suspension {
  public:
   // For the search for deadlocks: which coroutine must end before.
-  void wait_for_end_of(const scope_child& one, coroutine& awaiting) noexcept;
+  void wait_for_end_of(const scope_child& child, coroutine& awaiting) noexcept;
   scope_wait() noexcept : suspension(&act_on) {}
   // Returns false if the coroutine is cancelled already.
   bool suspend(coroutine& awaiting, scope_wait*& last_in) noexcept;
@@ -185,7 +186,7 @@ class scope_group final : public group {
     scope_child* last = nullptr;
   };
   static const kind scope_kind;
-  static scope_group& as_this(group& of) noexcept { return static_cast<scope_group&>(of); }
+  static scope_group& as_this(group& base) noexcept { return static_cast<scope_group&>(base); }
   void start_all() noexcept;
   void start_children() noexcept;
   void list_if_needed() noexcept;
@@ -193,7 +194,7 @@ class scope_group final : public group {
   void ended(scope_child& child) noexcept;
   void forget_child(scope_child& child) noexcept;
   bool try_next(scope_wait& wait) noexcept;
-  void fail(std::exception_ptr&& what, bool was_cancelled, bool is_kept) noexcept;
+  void fail(std::exception_ptr&& failure, bool was_cancelled, bool is_kept) noexcept;
   void tell_next(scope_child& child, bool has_value) noexcept;
   void drop_waiting() noexcept;
   void reclaim_all() noexcept;

@@ -32,7 +32,7 @@ struct call_host {
   // Runs the ready coroutines, in a turn. The async call may be destroyed afterwards. Always
   // returns null: an `act` can end by a tail call of it, which leaves no function to return to
   // (after system calls of a coroutine, the processor would mispredict that return).
-  const char* (*resume)(async_call& of) noexcept;
+  const char* (*resume)(async_call& call) noexcept;
   timers* clock = nullptr;
   sched::io_driver_slot* io = nullptr;
   // Requests a search for deadlocks, in a turn in which an async call begins to wait for others.

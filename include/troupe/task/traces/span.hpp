@@ -35,8 +35,8 @@ namespace troupe {
 //       rt.run();
 //     }
 template <class Given>
-auto with_span(literal name, Given&& what) {
-  return tasks::in_span(tasks::make_limited(std::forward<Given>(what)), tasks::span_kind::internal,
+auto with_span(literal name, Given&& given) {
+  return tasks::in_span(tasks::make_limited(std::forward<Given>(given)), tasks::span_kind::internal,
                         name.text());
 }
 
