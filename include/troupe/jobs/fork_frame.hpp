@@ -192,8 +192,8 @@ struct fork_join {
   template <auto In = &fork_deques::forks, class Parts>
   bool start(fork_frame& forker, std::uint32_t count, Parts part) noexcept;
 
-  TROUPE_INLINE void begin(fork_tree* of, fork_frame* forker, std::uint32_t counted) noexcept {
-    tree = of;
+  TROUPE_INLINE void begin(fork_tree* owner, fork_frame* forker, std::uint32_t counted) noexcept {
+    tree = owner;
     parent = forker;
     status.store(state::fine, std::memory_order_relaxed);  // order: relaxed  the deque publishes it
     left.begin(counted);
@@ -204,7 +204,7 @@ struct fork_join {
     if (parent == nullptr) return tree->finished(*tree);
     on.next = parent;
   }
-  void fail(std::exception_ptr what) noexcept;
+  void fail(std::exception_ptr failure) noexcept;
   // Returns false if another status was set first.
   bool mark(state as) noexcept;
   // Throws the failure, if any. Only after the end of all parts.
@@ -340,6 +340,6 @@ void run_tree_here(fork_join& root, std::span<fork_frame* const> parts);
 // coroutine continues.
 bool run_tree_for(fork_join& root, std::span<fork_frame* const> parts, tasks::coroutine& awaiting,
                   tree_of_task*& kept);
-void free_tree(tree_of_task& of) noexcept;
+void free_tree(tree_of_task& tree) noexcept;
 
 }  // namespace troupe::jobs

@@ -30,9 +30,9 @@ struct job {
   // exception any more, if any. forget: no thread can get its result either.
   enum class act : std::uint8_t { run, cancel, report, forget, free };
 
-  job(void (*acts)(job&, act) noexcept, const char* what, std::uint32_t made_at,
+  job(void (*acts)(job&, act) noexcept, const char* job_name, std::uint32_t made_at,
       bool for_another = false) noexcept
-      : is_proxy_job(for_another), line(made_at), perform(acts), name(what) {}
+      : is_proxy_job(for_another), line(made_at), perform(acts), name(job_name) {}
   job(const job&) = delete;
   job& operator=(const job&) = delete;
 
@@ -77,7 +77,7 @@ struct job {
 
 // Reports an exception that no thread can get: a failure of the runtime to which the calling
 // thread's jobs belong. Ends the program if there is no runtime.
-void report_unheard(const job& of, const std::exception_ptr& what) noexcept;
+void report_unheard(const job& failed, const std::exception_ptr& failure) noexcept;
 
 // Puts a new job among the pending jobs of the calling thread; takes over one of its two
 // references.

@@ -54,22 +54,22 @@ struct job_of : job {
 template <class T, class Function>
 struct lazy_job final : job_of<T> {
   template <class F>
-  lazy_job(F&& given, const char* what, std::uint32_t made_at)
-      : job_of<T>(&perform, what, made_at), function(std::forward<F>(given)) {}
+  lazy_job(F&& given, const char* job_name, std::uint32_t made_at)
+      : job_of<T>(&perform, job_name, made_at), function(std::forward<F>(given)) {}
 
-  static void perform(job& base, job::act what) noexcept {
+  static void perform(job& base, job::act requested) noexcept {
     auto& self = static_cast<lazy_job&>(base);
-    if (what == job::act::free) {
+    if (requested == job::act::free) {
       std::destroy_at(&self);
       return memory::deallocate(&self, sizeof(lazy_job));
     }
-    if (what == job::act::report) {
+    if (requested == job::act::report) {
       if (const std::exception_ptr failed = self.result.take_failure())
         report_unheard(self, failed);
       return;
     }
-    if (what == job::act::forget) return self.forget();
-    if (what == job::act::cancel) {
+    if (requested == job::act::forget) return self.forget();
+    if (requested == job::act::cancel) {
       self.result.fail(std::make_exception_ptr(
           cancelled("troupe: lazy: it was dropped, since its runtime was stopped or ends")));
       return self.function.reset();
@@ -248,8 +248,8 @@ class lazy {
     awaiter(awaiter&&) = delete;
     bool await_ready() const noexcept { return wait_.await_ready(); }
     template <std::derived_from<tasks::promise_base> Promise>
-    bool await_suspend(std::coroutine_handle<Promise> who) {
-      return wait_.await_suspend(who);
+    bool await_suspend(std::coroutine_handle<Promise> awaiting) {
+      return wait_.await_suspend(awaiting);
     }
     decltype(auto) await_resume() {
       wait_.await_resume();
@@ -331,7 +331,7 @@ auto parallel(Function&& function, tasks::source_line made_at = __builtin_source
 enum class unwanted { drop, run };
 class lazy_scope {
  public:
-  explicit lazy_scope(unwanted what = unwanted::drop) : scope_(what == unwanted::run) {}
+  explicit lazy_scope(unwanted at_end = unwanted::drop) : scope_(at_end == unwanted::run) {}
 
  private:
   jobs::pending_scope scope_;

@@ -24,12 +24,12 @@ void sort_few(Iterator first, Iterator last, const Compare& less) {
   if (first == last) return;
   for (Iterator next = first + 1; next != last; ++next) {
     if (!std::invoke(less, *next, *(next - 1))) continue;
-    std::iter_value_t<Iterator> one = std::move(*next);
+    std::iter_value_t<Iterator> moved = std::move(*next);
     Iterator at = next;
     do {
       *at = std::move(*(at - 1));
-    } while (--at != first && std::invoke(less, one, *(at - 1)));
-    *at = std::move(one);
+    } while (--at != first && std::invoke(less, moved, *(at - 1)));
+    *at = std::move(moved);
   }
 }
 template <class Iterator, class Compare>
@@ -84,9 +84,9 @@ partitioned<Iterator> partition_around_median(Iterator first, Iterator last, con
   std::iter_swap(first, nine[4]);
   const auto& pivot = *first;
   const Iterator middle = std::partition(
-      first + 1, last, [&](const auto& one) { return std::invoke(less, one, pivot); });
-  const Iterator right =
-      std::partition(middle, last, [&](const auto& one) { return !std::invoke(less, pivot, one); });
+      first + 1, last, [&](const auto& element) { return std::invoke(less, element, pivot); });
+  const Iterator right = std::partition(
+      middle, last, [&](const auto& element) { return !std::invoke(less, pivot, element); });
   std::iter_swap(first, middle - 1);
   return {middle - 1, right};
 }

@@ -49,7 +49,7 @@ class hot_copy {
   static constexpr bool copies = std::is_trivially_copyable_v<Function> &&
                                  std::is_trivially_copy_constructible_v<Function> &&
                                  sizeof(Function) <= 64;
-  explicit hot_copy(const Function& of) noexcept : function_(of) {}
+  explicit hot_copy(const Function& function) noexcept : function_(function) {}
   const Function& get() const noexcept { return function_; }
 
  private:

@@ -167,9 +167,9 @@ struct fork_awaiter {
   Fork& awaited;
   bool await_ready() const noexcept { return awaited.await_ready(); }
   template <class Promise>
-  TROUPE_INLINE bool await_suspend(std::coroutine_handle<Promise> who) noexcept(
+  TROUPE_INLINE bool await_suspend(std::coroutine_handle<Promise> awaiting) noexcept(
       std::derived_from<Promise, fork_frame>) {
-    return awaited.await_suspend(who);
+    return awaited.await_suspend(awaiting);
   }
   TROUPE_INLINE decltype(auto) await_resume() { return awaited.await_resume(); }
 };

@@ -40,9 +40,9 @@ class work_deque {
   }
 
   // Owner: only after reserve().
-  TROUPE_INLINE void push(Item& one) noexcept {
+  TROUPE_INLINE void push(Item& item) noexcept {
     const index end = ends_.load(std::memory_order_relaxed);  // order: relaxed  the owner's own
-    slots_[static_cast<std::size_t>(end) & mask_] = &one;
+    slots_[static_cast<std::size_t>(end) & mask_] = &item;
     // order: release  publishes the slot and its target (D2); pairs with steal/acquire
     ends_.store(end + 1, std::memory_order_release);
   }
@@ -76,17 +76,17 @@ class work_deque {
     const index begin = begins_.load(std::memory_order_relaxed);
     // order: relaxed  announced by the fence (D1); pairs with pop's
     begins_.store(begin + 1, std::memory_order_relaxed);
-    Item* one = nullptr;
+    Item* item = nullptr;
     // order: acquire  sees the pushed parts (D2); pairs with push/release and pop/release
     if (Atomics::heavy_fence() && begin < ends_.load(std::memory_order_acquire)) {
-      one = slots_[static_cast<std::size_t>(begin) & mask_];
-      if (!wants(*one)) one = nullptr;
+      item = slots_[static_cast<std::size_t>(begin) & mask_];
+      if (!wants(*item)) item = nullptr;
     }
     // order: release  the thief no longer uses the part; pairs with pop/acquire. An owner that saw
     // the other value reads it again under the lock
-    if (one == nullptr) begins_.store(begin, std::memory_order_release);
+    if (item == nullptr) begins_.store(begin, std::memory_order_release);
     unlock();
-    return one;
+    return item;
   }
 
   // Owner: gives its oldest part away. Calls `publish` with it, or with null if there is none that
@@ -99,10 +99,10 @@ class work_deque {
     // order: relaxed (both)  under the lock, and the owner's own
     const index begin = begins_.load(std::memory_order_relaxed);
     const bool some = begin < ends_.load(std::memory_order_relaxed);
-    Item* one = some ? slots_[static_cast<std::size_t>(begin) & mask_] : nullptr;
-    if (one != nullptr && !wants(*one)) one = nullptr;
+    Item* item = some ? slots_[static_cast<std::size_t>(begin) & mask_] : nullptr;
+    if (item != nullptr && !wants(*item)) item = nullptr;
     // order: relaxed  under the lock. The owner pops nothing meanwhile, and needs no fence
-    if (publish(one) && one != nullptr) begins_.store(begin + 1, std::memory_order_relaxed);
+    if (publish(item) && item != nullptr) begins_.store(begin + 1, std::memory_order_relaxed);
     unlock();
   }
 
@@ -134,16 +134,16 @@ class work_deque {
   // The part that the owner needs was taken, or a thief is examining it.
   TROUPE_NOINLINE Item* pop_last(index last) noexcept {
     lock();
-    Item* one = nullptr;
+    Item* item = nullptr;
     // order: relaxed  under the lock
     if (begins_.load(std::memory_order_relaxed) <= last) {
-      one = slots_[static_cast<std::size_t>(last) & mask_];
+      item = slots_[static_cast<std::size_t>(last) & mask_];
     } else {
       // order: relaxed  the former value: nothing is published
       ends_.store(last + 1, std::memory_order_relaxed);
     }
     unlock();
-    return one;
+    return item;
   }
 
   // The owner counts from the oldest part at this moment: a thief may still read parts that it has

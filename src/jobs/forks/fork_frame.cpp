@@ -44,11 +44,11 @@ bool fork_join::mark(state as) noexcept {
   return true;
 }
 
-void fork_join::fail(std::exception_ptr what) noexcept {
+void fork_join::fail(std::exception_ptr failure) noexcept {
   if (mark(state::failed)) {
-    std::construct_at(&error, std::move(what));
+    std::construct_at(&error, std::move(failure));
   } else {
-    tasks::report_dropped(std::move(what));
+    tasks::report_dropped(std::move(failure));
   }
 }
 
@@ -79,9 +79,9 @@ void fork_join::throw_status() {
   if (parent != nullptr) tree->failures.fetch_sub(1, std::memory_order_relaxed);
   if (how == state::no_memory) throw std::bad_alloc();
   if (how == state::cancelled) throw_cancelled();
-  const std::exception_ptr what = std::exchange(error, nullptr);
+  const std::exception_ptr failure = std::exchange(error, nullptr);
   std::destroy_at(&error);
-  std::rethrow_exception(what);
+  std::rethrow_exception(failure);
 }
 
 bool fork_join::is_cancelled() const noexcept {
@@ -131,7 +131,7 @@ void fork_worker_state::answer() noexcept {
 
 void fork_worker_state::run(fork_frame& part) noexcept {
   tree = part.within->tree;
-  const frame here(*tree);
+  const frame tree_frame(*tree);
   // order: relaxed  a hint
   if (pool_ != nullptr && pool_->discarding()) tree->cancel();
   if (tree->outermost->failures.load(std::memory_order_relaxed) != 0 &&
@@ -257,9 +257,9 @@ struct tree_of_task final : fork_tree, tasks::suspension {
   std::shared_ptr<wait_count> counted;
 };
 
-void free_tree(tree_of_task& of) noexcept {
-  std::destroy_at(&of);
-  memory::deallocate(&of, sizeof(tree_of_task));
+void free_tree(tree_of_task& tree) noexcept {
+  std::destroy_at(&tree);
+  memory::deallocate(&tree, sizeof(tree_of_task));
 }
 
 namespace {
@@ -297,7 +297,7 @@ bool run_tree_for(fork_join& root, std::span<fork_frame* const> parts, tasks::co
     drop_all(parts);
     throw_cancelled();
   }
-  const blocking_allowed here;
+  const blocking_allowed allowed;
   run_tree_here(root, parts);
   return false;
 }

@@ -90,9 +90,9 @@ void give_half(loop_segment& segment, shared_loop& loop, fork_deques& deques, bo
   if (half == 0 || !deques.loops.reserve(1)) return;
   if (loop.tree == nullptr) {
     TROUPE_INVARIANT(none_inside_has_given(loop), "S3");
-    auto* made = new (std::nothrow) loop_tree(segment, segment.tree);
-    if (made == nullptr) return;
-    segment.tree = loop.tree = made;
+    auto* fresh = new (std::nothrow) loop_tree(segment, segment.tree);
+    if (fresh == nullptr) return;
+    segment.tree = loop.tree = fresh;
     loop.newest_given = nullptr;
   }
   given_part* const given = loop.type.give(loop, loop.end - half, loop.end);
@@ -175,7 +175,7 @@ void run_in_segment(void (*function)(void*), void* argument) {
     throw usage_error(
         "troupe: shared_for: a handler must not hold its thread; co_await a work that calls it");
   }
-  const loop_segment here;
+  const loop_segment running_segment;
   function(argument);
 }
 

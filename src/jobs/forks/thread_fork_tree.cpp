@@ -11,8 +11,8 @@ unsigned threads_of(const job_pool* pool) noexcept {
                                             : pool->workers() + (base::worker_number == 0 ? 1 : 0);
 }
 
-thread_fork_tree::thread_fork_tree(fork_join& top, job_pool* of, unsigned takes_part)
-    : fork_tree(top, of, takes_part, &tell) {
+thread_fork_tree::thread_fork_tree(fork_join& top, job_pool* pool, unsigned takes_part)
+    : fork_tree(top, pool, takes_part, &tell) {
   sleeper = &this_thread();
 }
 
@@ -28,7 +28,7 @@ namespace {
 
 // Sleeps until the tree ends, or another thread asks this one to take part.
 void sleep(thread_fork_tree& tree) noexcept {
-  const waits_for here(tree, tree.woken);
+  const waits_for wait(tree, tree.woken);
   if (!tree.done()) tree.sleeper->parker.wait();
 }
 

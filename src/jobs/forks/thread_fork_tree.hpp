@@ -15,7 +15,7 @@ unsigned threads_of(const job_pool* pool) noexcept;
 
 struct thread_fork_tree : fork_tree {
   // The calling thread is the one that waits. Throws std::bad_alloc at a thread's first call.
-  thread_fork_tree(fork_join& top, job_pool* of, unsigned takes_part);
+  thread_fork_tree(fork_join& top, job_pool* pool, unsigned takes_part);
   static void tell(fork_tree& base) noexcept;
   // order: acquire  sees the results of the parts; pairs with tell
   bool done() const noexcept { return woken.load(std::memory_order_acquire); }
@@ -30,8 +30,8 @@ class deque_mark {
       : forks_(deques.forks.mark()), loops_(deques.loops.mark()) {}
   // Takes the newest frame above the mark.
   fork_frame* pop(fork_deques& deques) const noexcept {
-    fork_frame* const one = deques.forks.mark() > forks_ ? deques.forks.pop() : nullptr;
-    return one != nullptr || deques.loops.mark() <= loops_ ? one : deques.loops.pop();
+    fork_frame* const forked = deques.forks.mark() > forks_ ? deques.forks.pop() : nullptr;
+    return forked != nullptr || deques.loops.mark() <= loops_ ? forked : deques.loops.pop();
   }
 
  private:

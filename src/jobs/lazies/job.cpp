@@ -35,12 +35,12 @@ thread_local pending_cleaner cleaner;
 constexpr std::ptrdiff_t stack_max = 1 << 20;  // bytes
 
 // False when no thread can be started.
-bool run_on_fresh_thread(job& one) {
-  const waits_for it(one, waits_for::joins{});  // first, so that the other thread finds a cycle
+bool run_on_fresh_thread(job& item) {
+  const waits_for it(item, waits_for::joins{});  // first, so that the other thread finds a cycle
   try {
-    std::thread([&one, pool = job_pool::current()] {
-      const job_pool::inside its(pool);
-      run(one);
+    std::thread([&item, pool = job_pool::current()] {
+      const job_pool::inside entered(pool);
+      run(item);
       if (pool != nullptr) pool->leave_queue();
     }).join();
     return true;
@@ -67,19 +67,19 @@ struct named_in_procedure {
 };
 
 // Runs the job here; or, when this stack is used up, on a fresh thread, and waits for that.
-void run_nested(job& one) {
+void run_nested(job& item) {
   // Not the address of a local variable: sanitizers put those elsewhere.
-  const auto* const here = static_cast<const std::byte*>(__builtin_frame_address(0));
+  const auto* const stack_position = static_cast<const std::byte*>(__builtin_frame_address(0));
   if (pending.stack_top == nullptr) {
-    pending.stack_top = here;
-    const named_in_procedure named(one);
-    run(one);
+    pending.stack_top = stack_position;
+    const named_in_procedure named(item);
+    run(item);
     pending.stack_top = nullptr;
     return;
   }
-  const std::ptrdiff_t used = pending.stack_top - here;
-  if (used < stack_max && used > -stack_max) return run(one);
-  if (!run_on_fresh_thread(one)) run(one);  // no thread: continue as deep as this stack allows
+  const std::ptrdiff_t used = pending.stack_top - stack_position;
+  if (used < stack_max && used > -stack_max) return run(item);
+  if (!run_on_fresh_thread(item)) run(item);  // no thread: continue as deep as this stack allows
 }
 
 // Takes the ref that kept the job.
@@ -92,8 +92,8 @@ void run_unshared(job& job, job_pool* pool) {
 }
 
 // False when memory is out.
-bool submit_unwanted(job_pool& pool, job& one) noexcept try {
-  return pool.submit(one, pool.queue_here(), true);
+bool submit_unwanted(job_pool& pool, job& item) noexcept try {
+  return pool.submit(item, pool.queue_here(), true);
 } catch (const std::bad_alloc&) {
   return false;
 }
@@ -120,9 +120,9 @@ TROUPE_NOINLINE void sweep_pending() noexcept {
   pending.sweep_at = ~std::uint64_t{0};  // a dropped job's destructor may make others
   std::uint64_t left = 0;
   for (job* at = pending.jobs.last(); at != nullptr;) {
-    job& one = *std::exchange(at, pending_list::list::previous(*at));
+    job& item = *std::exchange(at, pending_list::list::previous(*at));
     const std::uint32_t before = pending.removed;
-    if (!drop_if_over(job_pool::current(), one)) ++left;
+    if (!drop_if_over(job_pool::current(), item)) ++left;
     // the list has changed, as in submit_pending
     if (pending.removed - before > 1) at = pending.jobs.last(), left = 0;
   }
@@ -130,10 +130,10 @@ TROUPE_NOINLINE void sweep_pending() noexcept {
 }
 
 // Submits or drops one job. False when there is no room.
-bool submit_one(job_pool& pool, job_queue& mine, job& one) {
-  if (drop_if_over(&pool, one)) return true;
-  pending.remove(one);
-  return pool.submit(one, mine);
+bool submit_one(job_pool& pool, job_queue& mine, job& item) {
+  if (drop_if_over(&pool, item)) return true;
+  pending.remove(item);
+  return pool.submit(item, mine);
 }
 
 // Submits all pending jobs except the wanted one. Thieves take first the jobs that were submitted
@@ -151,18 +151,18 @@ void submit_pending(job_pool& pool, const job* wanted) {
   // there are more jobs than the queue has room for, since it would then happen each time.
   for (job* at = oldest_first && pool.has_room(mine) ? list::previous(*wanted) : nullptr;
        at != nullptr;) {
-    job& one = *std::exchange(at, list::previous(*at));
+    job& item = *std::exchange(at, list::previous(*at));
     const std::uint32_t before = pending.removed;
-    drop_if_over(&pool, one);
+    drop_if_over(&pool, item);
     if (pending.removed - before > 1) at = pending.jobs.last();
   }
   for (job* at = oldest_first ? pending.jobs.first() : pending.jobs.last(); at != nullptr;) {
-    job& one = *at;
-    job* const behind = list::previous(one);
-    at = oldest_first ? list::next(one) : behind;
-    if (&one == wanted) continue;
+    job& item = *at;
+    job* const behind = list::previous(item);
+    at = oldest_first ? list::next(item) : behind;
+    if (&item == wanted) continue;
     const std::uint32_t before = pending.removed;
-    if (!submit_one(pool, mine, one)) return pending.put_behind(behind, one);
+    if (!submit_one(pool, mine, item)) return pending.put_behind(behind, item);
     if (pending.removed - before > 1)
       at = oldest_first ? pending.jobs.first() : pending.jobs.last();
   }
@@ -196,11 +196,11 @@ struct proxy_job final : job {
     if (observe::tracing()) number.store(number_in_trace(wanted), std::memory_order_relaxed);
   }
   ~proxy_job() { wanted.drop_ref(); }
-  static void perform(job& base, act what) noexcept {
+  static void perform(job& base, act requested) noexcept {
     auto& self = static_cast<proxy_job&>(base);
-    if (what == act::free) return delete &self;
-    if ((what != act::run && what != act::cancel) || !claim(self.wanted)) return;
-    if (what == act::run) {
+    if (requested == act::free) return delete &self;
+    if ((requested != act::run && requested != act::cancel) || !claim(self.wanted)) return;
+    if (requested == act::run) {
       self.pool.begin_run(self.wanted);
       return run(self.wanted);
     }
@@ -240,8 +240,8 @@ void submit_wanted(job_pool& pool, job& wanted) {
 // While one is attached the program is not out of work, whichever thread runs the job.
 struct future_waiter final : waiter {
   // The awaiting coroutine has a handle of the job.
-  future_waiter(std::shared_ptr<wait_count> counts, const job& of)
-      : waiter(&tell), counted(std::move(counts)), promised(promise_for(of)) {}
+  future_waiter(std::shared_ptr<wait_count> counts, const job& awaited)
+      : waiter(&tell), counted(std::move(counts)), promised(promise_for(awaited)) {}
   static promise<> promise_for(const job& wanted) {
     auto& state = *::new (memory::allocate(sizeof(tasks::ask_state<void>))) tasks::ask_state<void>;
     state.link.kind = tasks::ask_link::of::job;
@@ -292,7 +292,7 @@ void run(job& job) noexcept {
   // order: relaxed  before any wait's mutex
   job.run_by.store(&this_thread(), std::memory_order_relaxed);
   {
-    const frame here(job);
+    const frame job_frame(job);
     observe::is_watched(observe::watched::counts) ? perform_counted(job)
                                                   : job.perform(job, job::act::run);
   }
@@ -306,10 +306,10 @@ void run(job& job) noexcept {
   if (unheard) job.perform(job, job::act::report);
 }
 
-void report_unheard(const job&, const std::exception_ptr& what) noexcept {
+void report_unheard(const job&, const std::exception_ptr& failure) noexcept {
   job_pool* const pool = job_pool::current();
   if (pool == nullptr) std::terminate();
-  pool->report(what);
+  pool->report(failure);
 }
 
 void cancel(job& job) noexcept {
@@ -356,15 +356,15 @@ namespace {
 // For a thread that has no job and no fork frame on its stack: it helps the thread that runs the
 // job, and sleeps when there is nothing to help with.
 // No thread can wait for frames below this on the stack: a job that this runs cannot bury a task.
-void wait_and_help(job& of, job_pool& pool) {
+void wait_and_help(job& awaited, job_pool& pool) {
   waiting_thread& self = this_thread();
   sleeper asleep(self);
-  if (!attach(of, asleep)) return;
+  if (!attach(awaited, asleep)) return;
   // order: acquire  the waker is done with it; also sees the result
   while (!asleep.woken.load(std::memory_order_acquire)) {
-    if (pool.help(of, nullptr) || pool.help(of, &self)) continue;
-    const waits_for here(of, waits_for::joins{});  // no cycle can lead back here
-    const asleep_span traced(of);
+    if (pool.help(awaited, nullptr) || pool.help(awaited, &self)) continue;
+    const waits_for wait(awaited, waits_for::joins{});  // no cycle can lead back here
+    const asleep_span traced(awaited);
     // order: acquire  as above
     if (!asleep.woken.load(std::memory_order_acquire)) self.parker.wait();
   }

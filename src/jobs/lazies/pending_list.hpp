@@ -47,9 +47,9 @@ struct pending_list {
   }
   // Drops a job that has lost its last handle. It may hold the last handle of other jobs, and these
   // of others again: dropped in a loop, since recursion would exhaust the stack on a long chain.
-  void drop_orphan(job& one) noexcept {
-    remove(one);
-    orphans.push_front(one);
+  void drop_orphan(job& item) noexcept {
+    remove(item);
+    orphans.push_front(item);
     if (dropping) return;
     dropping = true;
     while (job* const next = orphans.pop_front()) {

@@ -69,8 +69,8 @@ bool is_within(const fork_frame& part, const fork_tree* only) noexcept {
 
 // The owner's newest part.
 fork_frame* pop_part(fork_deques& deques) noexcept {
-  fork_frame* const one = deques.forks.pop();
-  return one != nullptr || deques.loops.count() == 0 ? one : deques.loops.pop();
+  fork_frame* const forked = deques.forks.pop();
+  return forked != nullptr || deques.loops.count() == 0 ? forked : deques.loops.pop();
 }
 
 constinit thread_local job_pool* pool_inside [[gnu::tls_model("initial-exec")]] = nullptr;
@@ -78,10 +78,10 @@ constinit thread_local job_pool* pool_inside [[gnu::tls_model("initial-exec")]] 
 // Plain data: it may be read while the thread ends.
 constinit thread_local bool made_some_here [[gnu::tls_model("initial-exec")]] = false;
 
-void enlist(job_pool& made) {
+void enlist(job_pool& pool) {
   living& all = living::get();
   std::lock_guard lock(all.mutex);
-  all.pools.push_back({&made, std::this_thread::get_id()});
+  all.pools.push_back({&pool, std::this_thread::get_id()});
   made_some_here = true;
 }
 
@@ -152,9 +152,9 @@ job_pool::~job_pool() {
     std::erase_if(all.pools, [this](const auto& entry) { return entry.pool == this; });
   }
   for (auto& queue : queues_) {
-    while (job* one = queue->pop()) drop(*one);  // no other thread is left
+    while (job* item = queue->pop()) drop(*item);  // no other thread is left
   }
-  while (job* one = memory_->take_up()) drop(*one);
+  while (job* item = memory_->take_up()) drop(*item);
   memory_->close();
 }
 
@@ -176,7 +176,7 @@ job_pool* job_pool::current() noexcept {
   return made_some_here ? living::get().find_made_here() : nullptr;
 }
 
-job_pool::inside::inside(job_pool* of) noexcept : before_(std::exchange(pool_inside, of)) {}
+job_pool::inside::inside(job_pool* pool) noexcept : before_(std::exchange(pool_inside, pool)) {}
 job_pool::inside::~inside() { pool_inside = before_; }
 
 constinit thread_local job_pool::known_queue job_pool::known_;
@@ -251,11 +251,11 @@ void job_pool::leave_queue() noexcept {
   known_ = {};
 }
 
-bool job_pool::submit(job& one, job_queue& mine, bool urgent) noexcept {
+bool job_pool::submit(job& item, job_queue& mine, bool urgent) noexcept {
   if (!urgent && mine.count() >= options_.queued_max) return false;
-  trace_job(observe::event::lazy_queued, one);  // before another thread may free it
-  if (!mine.push(one)) {
-    trace_job(observe::event::lazy_taken, one);
+  trace_job(observe::event::lazy_queued, item);  // before another thread may free it
+  if (!mine.push(item)) {
+    trace_job(observe::event::lazy_taken, item);
     return false;
   }
   if (runners_.wants_one()) [[unlikely]]
@@ -270,7 +270,7 @@ bool job_pool::submit(job& one, job_queue& mine, bool urgent) noexcept {
 }
 
 void job_pool::call_runner() noexcept {
-  if (runner* const one = begin_runner()) workers_.submit_to_any(*one);
+  if (runner* const idle = begin_runner()) workers_.submit_to_any(*idle);
 }
 
 // Null when there are enough runners.
@@ -290,9 +290,9 @@ void job_pool::hand_on() noexcept {
   if (!shares() || is_simulated() || !runners_.may_call()) return;
   const std::size_t coming = runners_.on_their_way(), left = count_left(coming + calls_max);
   for (std::size_t called = coming; called < left; ++called) {
-    runner* const one = begin_runner();
-    if (one == nullptr) return;
-    workers_.submit_to_sleeper(*one);
+    runner* const idle = begin_runner();
+    if (idle == nullptr) return;
+    workers_.submit_to_sleeper(*idle);
   }
 }
 
@@ -340,8 +340,8 @@ bool job_pool::may_take_from(const job_queue& queue) const noexcept {
   return shares() || !queue.busy.load(std::memory_order_relaxed);
 }
 
-void job_pool::note_stolen(job& one) noexcept {
-  trace_job(observe::event::lazy_stolen, one);
+void job_pool::note_stolen(job& item) noexcept {
+  trace_job(observe::event::lazy_stolen, item);
   if (counts_ != nullptr) [[unlikely]]
     counts_->set_stolen(true);
 }
@@ -360,7 +360,7 @@ bool job_pool::help(const job& with, waiting_thread* wants_work) noexcept {
   // order: acquire  sees the index to start from; pairs with begin_run/release
   job_queue* const queue = with.queues_in.load(std::memory_order_acquire);
   if (queue == nullptr) return false;
-  job* one = nullptr;
+  job* item = nullptr;
   {
     std::lock_guard lock(mutex_);
     // The queue may belong to a destroyed pool.
@@ -370,11 +370,11 @@ bool job_pool::help(const job& with, waiting_thread* wants_work) noexcept {
     // submit/acquire
     if (wants_work != nullptr) queue->wants_work.store(wants_work, std::memory_order_release);
     // order: relaxed  the index was published with the queue
-    one = queue->steal_from(queue->runs_from.load(std::memory_order_relaxed));
+    item = queue->steal_from(queue->runs_from.load(std::memory_order_relaxed));
   }
-  if (one == nullptr) return false;
-  note_stolen(*one);
-  run_job(*one);
+  if (item == nullptr) return false;
+  note_stolen(*item);
+  run_job(*item);
   return true;
 }
 
@@ -409,8 +409,8 @@ void job_pool::answer(fork_deques& mine) noexcept {
   known_.queue->request.answer(mine.forks, is_within);
 }
 
-void job_pool::run_job(job& one) noexcept {
-  run_taken(one);
+void job_pool::run_job(job& item) noexcept {
+  run_taken(item);
   if (counts_ != nullptr) [[unlikely]]
     counts_->set_stolen(false);  // the thread that needs the job was faster
 }
@@ -431,8 +431,8 @@ void job_pool::run_taken(job& job) noexcept {
   job.drop_kept();
 }
 
-void job_pool::report(std::exception_ptr what) noexcept {
-  runtime_.runtime.report(&describe_lazy, std::move(what));
+void job_pool::report(std::exception_ptr failure) noexcept {
+  runtime_.runtime.report(&describe_lazy, std::move(failure));
 }
 
 // If enough memory is freed at this instant, it may be that no other thread sees the job there:
@@ -448,28 +448,28 @@ void job_pool::set_aside(job& job) noexcept {
 // longer than a slice.
 bool job_pool::run_one(job_queue& mine, fork_worker_state& parts, bool jobs_first,
                        bool hands_on) noexcept {
-  job* one = jobs_first ? mine.pop() : nullptr;
-  if (one == nullptr && memory_->has_limit() && memory_->some_may_go_on()) {
-    one = memory_->take_up();
+  job* item = jobs_first ? mine.pop() : nullptr;
+  if (item == nullptr && memory_->has_limit() && memory_->some_may_go_on()) {
+    item = memory_->take_up();
     // the thread that gave bytes back has called one runner
     if (memory_->some_may_go_on() && runners_.may_call()) call_runner();
   }
-  fork_frame* part = one == nullptr ? pop_part(mine.parts) : nullptr;
-  if (part == nullptr && one == nullptr && !jobs_first) one = mine.pop();
-  if (one != nullptr) trace_job(observe::event::lazy_taken, *one);
-  if (part == nullptr && one == nullptr) {
-    one = steal_job(mine);
-    if (one == nullptr) part = steal_part(mine.parts, nullptr);
-    hands_on = hands_on || one != nullptr || part != nullptr;
+  fork_frame* part = item == nullptr ? pop_part(mine.parts) : nullptr;
+  if (part == nullptr && item == nullptr && !jobs_first) item = mine.pop();
+  if (item != nullptr) trace_job(observe::event::lazy_taken, *item);
+  if (part == nullptr && item == nullptr) {
+    item = steal_job(mine);
+    if (item == nullptr) part = steal_part(mine.parts, nullptr);
+    hands_on = hands_on || item != nullptr || part != nullptr;
     if (part != nullptr) parts.look_at_next_forks();
   }
-  if (hands_on && (part != nullptr || one != nullptr)) hand_on();
+  if (hands_on && (part != nullptr || item != nullptr)) hand_on();
   if (part != nullptr) {
     parts.run(*part);
-  } else if (one != nullptr) {
-    run_job(*one);
+  } else if (item != nullptr) {
+    run_job(*item);
   }
-  return part != nullptr || one != nullptr;
+  return part != nullptr || item != nullptr;
 }
 
 // A runner that has taken part, and finds nothing now, stays for a while if there may be more soon:
@@ -488,7 +488,7 @@ bool job_pool::may_linger(runner& self) noexcept {
 }
 
 sched::after_turn job_pool::run_some(runner& self) noexcept {
-  const inside here(this);
+  const inside entered(this);
   const tasks::inside_procedure as_procedure(runtime_, &describe_runner);
   const observe::sampled_procedure sample;
   const working at_work(*this, true);  // made with the pool: needs no memory
@@ -536,14 +536,14 @@ constexpr std::chrono::milliseconds late_offer_after(1);
 
 }  // namespace
 
-void job_pool::offer(fork_tree& of, std::int64_t now) noexcept {
+void job_pool::offer(fork_tree& tree, std::int64_t now) noexcept {
   if (!shares()) return;
   // order: relaxed (all)  hints: a call too many or too late costs only time
   const std::int64_t spacing =
       call_spacing_ns << std::min(vain_calls_.load(std::memory_order_relaxed), doublings_max);
   std::int64_t& offered_at_ns = queue_here().offered_at_ns;
   if (!is_simulated() && now - offered_at_ns < spacing) return offer_later();
-  const fork_tree* wants_work = &of;
+  const fork_tree* wants_work = &tree;
   // order: seq_cst  after the push; pairs with help
   std::atomic_thread_fence(std::memory_order_seq_cst);
   // order: relaxed  behind the fence

@@ -31,7 +31,7 @@ namespace troupe::jobs {
 // May outlive the pool, since an outside thread may run the last job.
 class wait_count {
  public:
-  explicit wait_count(sched::runtime_host& of) noexcept : runtime_(&of) {}
+  explicit wait_count(sched::runtime_host& host) noexcept : runtime_(&host) {}
   void change(bool waits) {
     std::lock_guard lock(mutex_);
     if (runtime_ != nullptr) waits ? runtime_->hold() : runtime_->release();
@@ -71,7 +71,7 @@ class job_pool {
   // While this lives the calling thread belongs to the pool `of`.
   class inside {
    public:
-    explicit inside(job_pool* of) noexcept;
+    explicit inside(job_pool* pool) noexcept;
     inside(const inside&) = delete;
     inside& operator=(const inside&) = delete;
     ~inside();
@@ -97,7 +97,7 @@ class job_pool {
   // The calling thread ends: another thread may take over its queue.
   void leave_queue() noexcept;
   // Takes the ref. False when memory is out, or when the queue is full and the job is not urgent.
-  bool submit(job& one, job_queue& mine, bool urgent = false) noexcept;
+  bool submit(job& item, job_queue& mine, bool urgent = false) noexcept;
   // Whether at least half of the queue is free.
   bool has_room(const job_queue& mine) const noexcept {
     return mine.count() <= options_.queued_max / 2;
@@ -115,7 +115,7 @@ class job_pool {
   void call_runner() noexcept;
   // Parts are in the caller's deques, or will be soon: other threads may take part. The caller's
   // thread has a queue.
-  void offer(fork_tree& of, std::int64_t now) noexcept;
+  void offer(fork_tree& tree, std::int64_t now) noexcept;
   // Takes the oldest part that another thread has left, within the tree `only` if that is not null.
   // Null when there is none.
   fork_frame* steal_part(const fork_deques& mine, const fork_tree* only) noexcept;
@@ -141,7 +141,7 @@ class job_pool {
   void attend() noexcept { workers_.attend(); }
   memory_account& memory() noexcept { return *memory_; }
   // Reports an exception of a lazy that no get() can throw.
-  void report(std::exception_ptr what) noexcept;
+  void report(std::exception_ptr failure) noexcept;
   // Drops a submitted job; threads that wait for it, or need it later, find it cancelled.
   void drop(job& unwanted) noexcept;
   const std::shared_ptr<wait_count>& waits() const noexcept { return waits_; }
@@ -194,9 +194,9 @@ class job_pool {
   job* steal_job(const job_queue& mine) noexcept;
   fork_frame* steal_fork(job_queue& victim, const fork_tree* only) noexcept;
   job_queue& add_queue();
-  void note_stolen(job& one) noexcept;
+  void note_stolen(job& item) noexcept;
   bool run_one(job_queue& mine, fork_worker_state& parts, bool jobs_first, bool hands_on) noexcept;
-  void run_job(job& one) noexcept;
+  void run_job(job& item) noexcept;
   void run_taken(job& job) noexcept;
   void set_aside(job& job) noexcept;
   sched::after_turn run_some(runner& self) noexcept;

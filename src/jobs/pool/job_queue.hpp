@@ -52,13 +52,13 @@ class job_queue {
   // Owner: takes the newest job, or returns null. The caller gets its ref.
   job* pop() noexcept {
     lock.enter();
-    job* one = nullptr;
-    while (one == nullptr && end_() != begin_()) {
+    job* item = nullptr;
+    while (item == nullptr && end_() != begin_()) {
       set(ends_, end_() - 1);
-      one = slots_[end_() & mask_];
+      item = slots_[end_() & mask_];
     }
     lock.leave();
-    return let_go(one);
+    return let_go(item);
   }
 
   // Owner: takes this job out, if it is still in the queue.
@@ -79,25 +79,25 @@ class job_queue {
   // Thief: takes the oldest job, or returns null.
   job* steal() noexcept {
     if (empty() || !enter_as_thief()) return nullptr;
-    job* one = nullptr;
-    while (one == nullptr && begin_() != end_()) {
-      one = slots_[begin_() & mask_];
+    job* item = nullptr;
+    while (item == nullptr && begin_() != end_()) {
+      item = slots_[begin_() & mask_];
       set(begins_, begin_() + 1);
     }
     lock.restore();
-    return let_go(one);
+    return let_go(item);
   }
 
   // The same: takes the oldest job from this index on.
   job* steal_from(std::uint64_t first) noexcept {
     if (end_() <= first || !enter_as_thief()) return nullptr;
-    job* one = nullptr;
-    for (std::size_t at = std::max<std::size_t>(begin_(), first); one == nullptr && at < end_();
+    job* item = nullptr;
+    for (std::size_t at = std::max<std::size_t>(begin_(), first); item == nullptr && at < end_();
          ++at) {
-      one = std::exchange(slots_[at & mask_], nullptr);
+      item = std::exchange(slots_[at & mask_], nullptr);
     }
     lock.restore();
-    return let_go(one);
+    return let_go(item);
   }
 
   // Thief: asks the owner for a part (part_request). False while other thieves ask.

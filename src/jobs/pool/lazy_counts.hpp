@@ -15,7 +15,7 @@ struct job;
 
 // The counts of one class of lazies by one thread.
 struct lazy_count {
-  explicit lazy_count(const char* of) noexcept : name(of) {}
+  explicit lazy_count(const char* lazy_name) noexcept : name(lazy_name) {}
   const char* const name;
   observe::counter computed;
   observe::counter stolen;        // computed lazies that came from the queue of another thread

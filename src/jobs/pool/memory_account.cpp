@@ -50,9 +50,9 @@ void memory_account::unlink(job& job) noexcept {
 job* memory_account::take_up() noexcept {
   if (!gate_.some_aside()) return nullptr;
   std::lock_guard lock(mutex_);
-  job* const one = aside_.first();
-  if (one != nullptr) unlink(*one);
-  return one;
+  job* const item = aside_.first();
+  if (item != nullptr) unlink(*item);
+  return item;
 }
 
 bool memory_account::take_out(job& wanted) noexcept {

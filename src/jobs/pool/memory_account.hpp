@@ -24,9 +24,9 @@ class job_pool;
 class memory_account {
  public:
   // `call_runner`: called when enough was freed, while the pool exists.
-  memory_account(job_pool& of, void (*call_runner)(job_pool& of) noexcept,
+  memory_account(job_pool& owner, void (*call_runner)(job_pool& pool) noexcept,
                  std::size_t limit) noexcept
-      : gate_(limit), pool_(&of), call_runner_(call_runner) {}
+      : gate_(limit), pool_(&owner), call_runner_(call_runner) {}
 
   // order: relaxed  the caller has a ref
   void add_ref() noexcept { refs_.fetch_add(1, std::memory_order_relaxed); }
@@ -62,7 +62,7 @@ class memory_account {
   std::atomic<std::uint32_t> refs_{1};
   std::mutex mutex_;
   job_pool* pool_;  // null once the runtime ends; guarded by the mutex
-  void (*const call_runner_)(job_pool& of) noexcept;
+  void (*const call_runner_)(job_pool& pool) noexcept;
   base::intrusive_list<job, &job::link> aside_;  // the oldest first
 };
 

@@ -12,9 +12,9 @@ std::uint32_t number_in_trace(job& job) noexcept;
 // While a trace is taken.
 void record_job(observe::event kind, job& job, bool was_queued) noexcept;
 
-TROUPE_INLINE void trace_job(observe::event kind, job& one, bool was_queued = false) noexcept {
+TROUPE_INLINE void trace_job(observe::event kind, job& item, bool was_queued = false) noexcept {
   if (observe::tracing()) [[unlikely]]
-    record_job(kind, one, was_queued);
+    record_job(kind, item, was_queued);
 }
 
 }  // namespace troupe::jobs

@@ -18,9 +18,9 @@ bool stays(const waiting_thread& thread) noexcept {
              : thread.at.all != nullptr && !thread.at.ended->load(std::memory_order_acquire);
 }
 
-bool has_fork_frames(const waiting_thread& thread, const fork_tree* of) noexcept {
+bool has_fork_frames(const waiting_thread& thread, const fork_tree* tree) noexcept {
   const frame* at = thread.at.top;
-  while (at != nullptr && (at = at->forks_below) != nullptr && at->forks != of) at = at->below;
+  while (at != nullptr && (at = at->forks_below) != nullptr && at->forks != tree) at = at->below;
   return at != nullptr;
 }
 
@@ -74,10 +74,10 @@ waiting_thread* find_cycle(waiting_thread& self, const waiting_thread_list& wait
       if (runs != nullptr) reached.reach(*runs, from);
       continue;
     }
-    for (waiting_thread& one : waiting) {
-      if (!has_fork_frames(one, from->at.all)) continue;
-      if (&one == &self) return from;
-      reached.reach(one, from);
+    for (waiting_thread& thread : waiting) {
+      if (!has_fork_frames(thread, from->at.all)) continue;
+      if (&thread == &self) return from;
+      reached.reach(thread, from);
     }
   }
   return nullptr;
@@ -96,7 +96,7 @@ std::string name_cycle(const waiting_thread& last, const waiting_thread& first) 
   }
   if (names.size() > links_named) names.resize(links_named);
   std::string chain;
-  for (const std::string& one : names) chain += (chain.empty() ? "" : " wants ") + one;
+  for (const std::string& name : names) chain += (chain.empty() ? "" : " wants ") + name;
   return chain;
 }
 

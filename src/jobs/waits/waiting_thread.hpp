@@ -31,8 +31,8 @@ class frame {
   const frame* const forks_below;  // the next frame with forks, starting at this one
 };
 
-TROUPE_INLINE frame::frame(job& one) noexcept
-    : runs(&one),
+TROUPE_INLINE frame::frame(job& item) noexcept
+    : runs(&item),
       forks(nullptr),
       below(this_stack.top),
       forks_below(below == nullptr ? nullptr : below->forks_below) {

@@ -54,7 +54,7 @@ static_assert(word_of_job::done == job::done);
 constexpr const char* words = "troupe: lazy: this would wait for itself: ";
 
 struct undo {
-  undo(all_threads& all, waiting_thread& one) noexcept : all_(all), one_(one) {}
+  undo(all_threads& all, waiting_thread& thread) noexcept : all_(all), one_(thread) {}
   ~undo() { all_.remove(one_); }
   all_threads& all_;
   waiting_thread& one_;
@@ -82,10 +82,10 @@ waiting_thread& make_this_thread() {
   return *this_stack.thread;
 }
 
-waits_for::waits_for(const job& of) : self_(this_thread()) {
+waits_for::waits_for(const job& awaited) : self_(this_thread()) {
   all_threads& all = all_threads::get();
   std::lock_guard lock(all.mutex);
-  self_.at = {.awaited = &of, .top = this_stack.top, .may_refuse = true};
+  self_.at = {.awaited = &awaited, .top = this_stack.top, .may_refuse = true};
   all.waiting.push_front(self_);
   const waiting_thread* const last = find_cycle(self_, all.waiting);
   if (last == nullptr) return;
@@ -93,21 +93,21 @@ waits_for::waits_for(const job& of) : self_(this_thread()) {
   throw deadlock(words + name_cycle(*last, self_));
 }
 
-waits_for::waits_for(const job& of, joins) noexcept : self_(this_thread()) {
+waits_for::waits_for(const job& awaited, joins) noexcept : self_(this_thread()) {
   all_threads& all = all_threads::get();
   std::lock_guard lock(all.mutex);
-  self_.at = {.awaited = &of, .top = this_stack.top};
+  self_.at = {.awaited = &awaited, .top = this_stack.top};
   all.waiting.push_front(self_);
 }
 
 // Each cycle has a thread that waits for a job and may be refused that. A thread that waits for a
 // tree, or joins a thread, waits for something younger than everything that its stack held before:
 // these alone therefore cannot make a cycle.
-waits_for::waits_for(const fork_tree& of, const std::atomic<bool>& ended) noexcept
+waits_for::waits_for(const fork_tree& tree, const std::atomic<bool>& ended) noexcept
     : self_(this_thread()) {
   all_threads& all = all_threads::get();
   std::lock_guard lock(all.mutex);
-  self_.at = {.all = &of, .ended = &ended, .top = this_stack.top};
+  self_.at = {.all = &tree, .ended = &ended, .top = this_stack.top};
   all.waiting.push_front(self_);
   while (waiting_thread* const last = find_cycle(self_, all.waiting)) {
     waiting_thread* chosen = last;
@@ -130,28 +130,28 @@ waits_for::~waits_for() {
   all.remove(self_);
 }
 
-void wake_those_that_want_work(const job_pool& of) noexcept {
+void wake_those_that_want_work(const job_pool& pool) noexcept {
   all_threads& all = all_threads::get();
   std::lock_guard lock(all.mutex);  // a listed tree has not ended
   for (waiting_thread& thread : all.waiting) {
     const fork_tree* const tree = thread.at.all;
     // order: relaxed  a hint
-    if (tree != nullptr && tree->pool == &of && tree->wants_work.load(std::memory_order_relaxed))
+    if (tree != nullptr && tree->pool == &pool && tree->wants_work.load(std::memory_order_relaxed))
       thread.parker.notify();
   }
 }
 
-void wait_until_done(job& of) {
-  const waits_for here(of);
+void wait_until_done(job& awaited) {
+  const waits_for wait(awaited);
   waiting_thread& self = this_thread();
   sleeper asleep(self);
-  if (!attach(of, asleep)) return;
-  const asleep_span traced(of);
+  if (!attach(awaited, asleep)) return;
+  const asleep_span traced(awaited);
   auto span = tasks::main_lanes::time_to_search;
   // order: acquire  the waker is done with it; also sees the result
   while (!asleep.woken.load(std::memory_order_acquire)) {
     // order: acquire  pairs with the thread that has found the cycle
-    if (self.refused.load(std::memory_order_acquire)) leave_refused(of, asleep);
+    if (self.refused.load(std::memory_order_acquire)) leave_refused(awaited, asleep);
     if (self.parker.wait_for(span)) continue;
     tasks::main_lanes::search_all_soon();
     span = std::min(2 * span, tasks::main_lanes::longest_to_search);
@@ -184,7 +184,7 @@ void for_each_wait(void* context, void (*look)(void* context, const void* thread
 
 constinit const tasks::job_waits waits_of_threads{&runner_of, &for_each_wait};
 
-bool attach(job& job, waiter& one) noexcept { return word_of_job(job.word).attach(one); }
+bool attach(job& job, waiter& observer) noexcept { return word_of_job(job.word).attach(observer); }
 
 void finish(job& job) noexcept {
   for (waiter* at = word_of_job(job.word).finish(); at != nullptr;) {

@@ -32,13 +32,13 @@ inline waiting_thread& this_thread() {
 class waits_for {
  public:
   // For a thread that sleeps until the job is done. Throws deadlock when it would wait for itself.
-  explicit waits_for(const job& of);
+  explicit waits_for(const job& awaited);
   // For a thread that joins the thread that runs the job.
   struct joins {};
-  waits_for(const job& of, joins) noexcept;
+  waits_for(const job& awaited, joins) noexcept;
   // For a thread that sleeps until the tree has ended. In a cycle with this wait another thread's
   // wait for a job is refused.
-  waits_for(const fork_tree& of, const std::atomic<bool>& ended) noexcept;
+  waits_for(const fork_tree& tree, const std::atomic<bool>& ended) noexcept;
   waits_for(const waits_for&) = delete;
   waits_for& operator=(const waits_for&) = delete;
   ~waits_for();
@@ -49,7 +49,7 @@ class waits_for {
 
 // Wakes each thread of this pool that sleeps until a tree has ended and has asked for work, so that
 // it looks for a part.
-void wake_those_that_want_work(const job_pool& of) noexcept;
+void wake_those_that_want_work(const job_pool& pool) noexcept;
 
 // In a trace: the calling thread sleeps until the job is done.
 struct asleep_span {
@@ -62,7 +62,7 @@ struct asleep_span {
 
 // A thread that sleeps until the job with this waiter is done.
 struct sleeper : waiter {
-  explicit sleeper(waiting_thread& of) noexcept : waiter(&wake_up), thread(of) {}
+  explicit sleeper(waiting_thread& sleeping) noexcept : waiter(&wake_up), thread(sleeping) {}
   static void wake_up(waiter& base) noexcept {
     auto& self = static_cast<sleeper&>(base);
     waiting_thread& sleeps = self.thread;
@@ -75,13 +75,13 @@ struct sleeper : waiter {
 };
 
 // Sleeps until the job, which another thread runs, is done. Throws deadlock.
-void wait_until_done(job& of);
+void wait_until_done(job& awaited);
 
 // For the search for cycles of actors and threads.
 extern const tasks::job_waits waits_of_threads;
 
 // Adds the waiter. False when the job is done already.
-bool attach(job& job, waiter& one) noexcept;
+bool attach(job& job, waiter& observer) noexcept;
 // The job is done: notifies all its waiters. The caller has a ref.
 void finish(job& job) noexcept;
 
