@@ -21,8 +21,8 @@ void run_aside(actor_system& system, unique_function<void()> procedure);
 // A simulated program has no threads outside of run(): only run() can complete this result.
 void mark_simulated(const actor_system& system, tasks::shared_state& result) noexcept;
 // The system of the actor whose handler is running. Throws usage_error outside of handlers and
-// tasks; `who` is the name that the message gives.
-actor_system& running_system(const char* who);
+// tasks; `caller` is the name that the message gives.
+actor_system& running_system(const char* caller);
 std::exception_ptr dropped_call_error() noexcept;
 
 // The promise of a call that may be dropped before it begins, by a stop that discards or by the

@@ -110,7 +110,7 @@ inline constexpr cell_type adopted_type_of{
     true};
 
 // Reports an exception that no caller will get as a failure of the actor.
-void report_failure(message::handler method, std::exception_ptr what) noexcept;
+void report_failure(message::handler method, std::exception_ptr failure) noexcept;
 // The error for an ask of a stopped actor. Without memory for it, the result is a std::bad_alloc
 // instead.
 std::exception_ptr stopped_error(message::handler method) noexcept;
@@ -122,7 +122,7 @@ inline bool is_refused(const tasks::ask_link& ask) noexcept { return ask.is_refu
 std::exception_ptr no_future_error(message::handler method) noexcept;
 // Whether the exception is `cancelled`, which a cancelled wait throws. In an actor that is being
 // stopped this is no failure.
-bool is_cancelled(const std::exception_ptr& what) noexcept;
+bool is_cancelled(const std::exception_ptr& failure) noexcept;
 
 // How a handler's return type relates to the answer: the answer's type, and whether it comes by a
 // coroutine or a future.
@@ -176,8 +176,8 @@ struct callable_call {
 // it.
 template <class U>
 struct answer_to {
-  void fail(message::handler, std::exception_ptr what) noexcept {
-    promised.set_exception(std::move(what));
+  void fail(message::handler, std::exception_ptr failure) noexcept {
+    promised.set_exception(std::move(failure));
   }
   void stopped(message::handler method) noexcept { promised.set_exception(stopped_error(method)); }
   // The handler did not run, or its limit ended it. The wait has received the reason: nothing is
@@ -195,8 +195,8 @@ struct answer_to {
   promise<U> promised;
 };
 struct no_answer {
-  void fail(message::handler method, std::exception_ptr what) noexcept {
-    report_failure(method, std::move(what));
+  void fail(message::handler method, std::exception_ptr failure) noexcept {
+    report_failure(method, std::move(failure));
   }
   void stopped(message::handler) noexcept {}
   void end(message::handler method, std::exception_ptr why) noexcept {
@@ -216,8 +216,8 @@ struct forwarder final : tasks::nested_observer {
   }
   static void pass_on(observer& base) noexcept {
     std::unique_ptr<forwarder> self(static_cast<forwarder*>(&base));
-    if (auto what = self->from->result.take_failure())
-      return self->target.set_exception(std::move(what));
+    if (auto failure = self->from->result.take_failure())
+      return self->target.set_exception(std::move(failure));
     if constexpr (std::is_void_v<U>) {
       self->target.set_value();
     } else {
@@ -269,7 +269,7 @@ struct asked_message final
       try {
         if constexpr (answer::is_future) {
           auto from = [&] {
-            const answering here(self);
+            const answering answering_scope(self);
             return self.call(*static_cast<T*>(object));
           }();
           std::destroy_at(&self.call);

@@ -185,8 +185,8 @@ struct cell {
   }
   bool is_bounded() const noexcept { return (executor & bounded) != 0; }
 
-  cell(const cell_type& of, std::uint16_t where, std::uint8_t object_offset) noexcept
-      : type(&of), executor(where), offset(object_offset) {}
+  cell(const cell_type& cell_class, std::uint16_t where, std::uint8_t object_offset) noexcept
+      : type(&cell_class), executor(where), offset(object_offset) {}
 
   void* object() noexcept { return reinterpret_cast<std::byte*>(this) + offset * 8u; }
   bool alive() const noexcept { return (flags & (constructed | stopped)) == constructed; }
@@ -203,9 +203,9 @@ class address {
  public:
   static constexpr std::size_t offset_max = (std::size_t{1} << 15) - 1;
   constexpr address() noexcept = default;
-  explicit address(cell* of) noexcept : bits_(reinterpret_cast<std::uintptr_t>(of)) {}
-  address(cell* of, std::size_t offset) noexcept
-      : bits_(reinterpret_cast<std::uintptr_t>(of) | (std::uintptr_t{offset} << offset_shift) |
+  explicit address(cell* target) noexcept : bits_(reinterpret_cast<std::uintptr_t>(target)) {}
+  address(cell* target, std::size_t offset) noexcept
+      : bits_(reinterpret_cast<std::uintptr_t>(target) | (std::uintptr_t{offset} << offset_shift) |
               (std::uintptr_t{1} << 63)) {}
 
   bool refers() const noexcept { return bits_ != 0; }

@@ -35,7 +35,7 @@ struct conditional_message : message {
 
 // Called in the actor's turn: the predicate is not true yet; the message joins the table of waiting
 // messages.
-void set_aside(conditional_message& one) noexcept;
+void set_aside(conditional_message& message) noexcept;
 
 // A conditional message that, once its predicate is true, handles `mail`, a Message.
 template <class T, class Predicate, class Message>

@@ -101,22 +101,22 @@ std::exception_ptr base_consumed_error(const cell& actor, const char* base);
 
 // Never inlined, for the same reason as an ask (ref.hpp).
 template <class T>
-TROUPE_NOINLINE future<std::unique_ptr<T>> consume(cell& of, std::size_t offset) {
+TROUPE_NOINLINE future<std::unique_ptr<T>> consume(cell& actor, std::size_t offset) {
   using state_type = tasks::ask_state<std::unique_ptr<T>>;
   auto& state = *::new (memory::allocate(sizeof(state_type))) state_type;
   auto promised = tasks::future_access::promise_of<std::unique_ptr<T>>(state);
   auto later = promised.get_future();
-  if (&of == current_cell()) {
+  if (&actor == current_cell()) {
     promised.set_exception(self_consumed_error(&consume_of<T>::names));
     return later;
   }
-  if (!may_consume<T>(of)) {
-    promised.set_exception(base_consumed_error(of, base::type_name<T>()));
+  if (!may_consume<T>(actor)) {
+    promised.set_exception(base_consumed_error(actor, base::type_name<T>()));
     return later;
   }
-  link_ask(state.link, of, &consume_of<T>::names);
+  link_ask(state.link, actor, &consume_of<T>::names);
   state.link.kind = tasks::ask_link::of::object;
-  deliver(of, *make_message<consume_of<T>>(std::move(promised), offset));
+  deliver(actor, *make_message<consume_of<T>>(std::move(promised), offset));
   return later;
 }
 

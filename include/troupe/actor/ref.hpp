@@ -619,7 +619,7 @@ future<ended> ref<T>::watch() const {
 }
 
 template <class T>
-any_ref::any_ref(const ref<T>& of) noexcept : cell_(ref_access::cell_of(of)) {
+any_ref::any_ref(const ref<T>& watched) noexcept : cell_(ref_access::cell_of(watched)) {
   if (cell_ != nullptr) actor::add_ref(*cell_);
 }
 

@@ -46,7 +46,7 @@ cell& make_cell(const placement& where, const cell_type& type);
 
 // Sets how a new actor is constructed again. Called before any other thread has access to the
 // actor.
-void set_factory(cell& of, unique_function<void(void* object)> make);
+void set_factory(cell& actor, unique_function<void(void* object)> make);
 // Makes `parent` the parent of an actor that may already be running.
 void join_parent(cell& parent, cell& child);
 [[noreturn]] void refuse_restart(const char* why);
@@ -85,7 +85,7 @@ unique_function<void(void*)> factory_of(const Args&... args) {
 // may use troupe::self and this_context().
 class inside_actor {
  public:
-  explicit inside_actor(cell& of) noexcept;
+  explicit inside_actor(cell& actor) noexcept;
   ~inside_actor();
   inside_actor(const inside_actor&) = delete;
   inside_actor& operator=(const inside_actor&) = delete;
@@ -128,7 +128,7 @@ class construction {
  private:
   void fail() noexcept;
   void leave() noexcept;
-  void start(cell& made);
+  void start(cell& actor);
   cell* cell_;
   void* object_;
   cell* inside_before_;
@@ -192,10 +192,10 @@ ref<T> spawn(const placement& where, Args&&... args) {
         building.set_factory(factory_of<T>(args...));
       if (building.object() != nullptr) [[likely]]
         ::new (building.object()) T(std::forward<Args>(args)...);
-      auto made = ref_access::adopt<T>(&building.finish());
+      auto started = ref_access::adopt<T>(&building.finish());
       if (where.parent != nullptr) [[unlikely]]
-        join_parent(*where.parent, *ref_access::cell_of(made));
-      return made;
+        join_parent(*where.parent, *ref_access::cell_of(started));
+      return started;
     }
   }
   return {};  // refused above
@@ -271,13 +271,13 @@ ref<T> spawn_there(const placement& where, Args&&... args) {
       using birth = constructor_message<T, typename travelling<Args>::type...>;
       unique_function<void(void*)> factory;
       if (where.on_error == error_policy::restart) factory = factory_of<T>(args...);
-      cell& made = make_cell(where, cell_type_of<T>);
-      auto address = ref_access::adopt<T>(&made);
+      cell& actor = make_cell(where, cell_type_of<T>);
+      auto address = ref_access::adopt<T>(&actor);
       if (factory) [[unlikely]]
-        set_factory(made, std::move(factory));
-      deliver_constructor(made, *make_message<birth>(std::forward<Args>(args)...));
+        set_factory(actor, std::move(factory));
+      deliver_constructor(actor, *make_message<birth>(std::forward<Args>(args)...));
       if (where.parent != nullptr) [[unlikely]]
-        join_parent(*where.parent, made);
+        join_parent(*where.parent, actor);
       return address;
     }
   }

@@ -45,10 +45,10 @@ bool give_up_result(queued_task& task, tasks::shared_state& result) noexcept;
 
 // Drops the ref with which the actor was made, so that the actor ends after this turn. Called in
 // the actor's turn.
-void end_spawned(cell& of) noexcept;
+void end_spawned(cell& actor) noexcept;
 
 // Reports an exception that the last holder of the future did not take. Thread: any.
-void report_untaken(cell& of, message::handler method, std::exception_ptr what) noexcept;
+void report_untaken(cell& actor, message::handler method, std::exception_ptr failure) noexcept;
 
 template <class T>
 struct spawned_state final : tasks::state_of<T> {
@@ -73,7 +73,8 @@ struct spawned_state final : tasks::state_of<T> {
     if (!this->marked) std::destroy_at(&running);
   }
   TROUPE_NOINLINE void report() noexcept {
-    if (auto what = this->result.take_failure()) report_untaken(*failed, &act_on, std::move(what));
+    if (auto failure = this->result.take_failure())
+      report_untaken(*failed, &act_on, std::move(failure));
     this->result.reset();
     drop_ref(*failed);
   }

@@ -92,7 +92,7 @@ class any_ref {
  public:
   any_ref() = default;
   template <class T>
-  any_ref(const ref<T>& of) noexcept;  // implicit, for spawn_options
+  any_ref(const ref<T>& watched) noexcept;  // implicit, for spawn_options
   any_ref(const any_ref& other) noexcept : cell_(other.cell_) {
     if (cell_ != nullptr) actor::add_ref(*cell_);
   }

@@ -26,7 +26,7 @@ TROUPE_INLINE last_word& last_of(cell& actor) noexcept {
   return *std::launder(
       reinterpret_cast<last_word*>(reinterpret_cast<std::byte*>(&actor) + last_offset(actor)));
 }
-inline void begin_last(cell& made) noexcept { ::new (&last_of(made)) last_word(nullptr); }
+inline void begin_last(cell& actor) noexcept { ::new (&last_of(actor)) last_word(nullptr); }
 TROUPE_INLINE void set_last(cell& actor, message::handler method) noexcept {
   // order: relaxed  a snapshot for readers; only the actor's turn writes
   last_of(actor).store(method, std::memory_order_relaxed);

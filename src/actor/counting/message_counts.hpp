@@ -28,7 +28,7 @@ namespace troupe::actor {
 
 // The time that one handler spent in the trace_spans and with_spans of one name.
 struct span_count {
-  explicit constexpr span_count(const char* of) noexcept : name(of) {}
+  explicit constexpr span_count(const char* span_name) noexcept : name(span_name) {}
   const char* const name;
   observe::counter spans;
   observe::counter ticks;
@@ -37,8 +37,8 @@ struct span_count {
 
 // The counts of one handler of one class.
 struct handler_count {
-  constexpr handler_count(const cell_type* of, message::handler which) noexcept
-      : type(of), method(which) {}
+  constexpr handler_count(const cell_type* counted_type, message::handler which) noexcept
+      : type(counted_type), method(which) {}
   // A sample, which represents `stands_for` messages or resumptions.
   void add_busy(std::uint64_t ticks, std::uint64_t stands_for) noexcept {
     busy_samples.add(1);
@@ -76,7 +76,7 @@ struct handler_count {
 
 // The counts of one class.
 struct class_count {
-  explicit constexpr class_count(const cell_type* of) noexcept : type(of) {}
+  explicit constexpr class_count(const cell_type* counted_type) noexcept : type(counted_type) {}
   const cell_type* const type;
   observe::counter spawned, ended;
   observe::counter suspended, resumed;  // turns whose suspension began, and ended

@@ -62,10 +62,10 @@ std::size_t prepare_self_ref(cell* running, const void* object, std::size_t byte
   return offset;
 }
 
-inside_actor::inside_actor(cell& of) noexcept
-    : before_(current_cell()), context_before_(enter_heap(heap_of(of))) {
+inside_actor::inside_actor(cell& actor) noexcept
+    : before_(current_cell()), context_before_(enter_heap(heap_of(actor))) {
   // order: relaxed  the thread's own
-  tasks::running_here().actor.store(&of, std::memory_order_relaxed);
+  tasks::running_here().actor.store(&actor, std::memory_order_relaxed);
 }
 inside_actor::~inside_actor() {
   contexts::leave(context_before_);
@@ -116,18 +116,18 @@ cell& construction::finish() {
 void construction::accept_mail(cell& actor) {
   construction* building = turn_here().building;
   if (building == nullptr || building->cell_ != &actor || building->activation_ != nullptr) return;
-  activation& made = make_activation(actor);
-  const bool claimed = mailbox(actor.word).claim(made);
+  activation& activated = make_activation(actor);
+  const bool claimed = mailbox(actor.word).claim(activated);
   TROUPE_REQUIRE(claimed, "M4");
-  building->activation_ = &made;
+  building->activation_ = &activated;
 }
 
 // Queues the actor for its first turn, which handles the messages sent during its construction.
-void construction::start(cell& made) {
-  actor_system& system = actor_system::of(made);
+void construction::start(cell& actor) {
+  actor_system& system = actor_system::of(actor);
   // order: relaxed  set before the last threads ended
   if (system.closing.load(std::memory_order_relaxed)) return turn_type.discard(*activation_);
-  system.executor_of(made).submit(*activation_);
+  system.executor_of(actor).submit(*activation_);
 }
 
 void construction::fail() noexcept {
@@ -194,11 +194,11 @@ TROUPE_NOINLINE cell& make_cell_with_optional_state(const placement& where, cons
 TROUPE_NOINLINE cell& make_unusual_cell(const placement& where, const cell_type& type,
                                         bool optional) {
   const std::size_t extra = extra_of(where.system, false);
-  cell& made = optional ? make_cell_with_optional_state(where, type)
-                        : make_cell_at(where, type, type.offset_behind(extra),
-                                       type.slot_bytes_behind(extra), false);
-  if (where.system.counts != nullptr) begin_last(made);
-  return made;
+  cell& actor = optional ? make_cell_with_optional_state(where, type)
+                         : make_cell_at(where, type, type.offset_behind(extra),
+                                        type.slot_bytes_behind(extra), false);
+  if (where.system.counts != nullptr) begin_last(actor);
+  return actor;
 }
 
 }  // namespace
@@ -228,15 +228,15 @@ cell& make_cell(const placement& where, const cell_type& type) {
       (where.has_options && (where.turn_messages != 0 || where.mailbox_messages != 0 ||
                              where.on_error != error_policy::resume || where.parent != nullptr ||
                              where.context != nullptr || !where.name.empty()));
-  cell& made = optional || where.system.counts != nullptr
-                   ? make_unusual_cell(where, type, optional)
-                   : make_cell_at(where, type, type.offset, type.slot_bytes, false);
+  cell& actor = optional || where.system.counts != nullptr
+                    ? make_unusual_cell(where, type, optional)
+                    : make_cell_at(where, type, type.offset, type.slot_bytes, false);
   tasks::count(where.system, tasks::counted::spawned);
   if (thread_counts* const counts = where.system.counts_here()) [[unlikely]]
     counts->of_class(type).spawned.add(1);
   if (observe::tracing()) [[unlikely]]
-    observe::record(observe::event::spawned, type.name, id_of(made));
-  return made;
+    observe::record(observe::event::spawned, type.name, id_of(actor));
+  return actor;
 }
 
 }  // namespace troupe::actor

@@ -75,8 +75,8 @@ void consider(consume_request& request) noexcept {
 }  // namespace
 
 void call_consumer_in(cell& actor) noexcept {
-  if (consume_request* one = actor_system::of(actor).consumers.call_in(actor))
-    active_here().append(*one);
+  if (consume_request* request = actor_system::of(actor).consumers.call_in(actor))
+    active_here().append(*request);
 }
 
 void refuse_consumer(cell& actor) noexcept {

@@ -12,10 +12,10 @@
 
 namespace troupe::actor {
 
-void set_aside(conditional_message& one) noexcept {
+void set_aside(conditional_message& message) noexcept {
   cell& actor = *active_here().actor;
   actor.flags |= cell::guards;
-  actor_system::of(actor).guards.add(actor, one);
+  actor_system::of(actor).guards.add(actor, message);
   turn_here().set_aside = true;
   tasks::running_here().unusual.store(
       true, std::memory_order_relaxed);  // order: relaxed  the thread's own
@@ -23,9 +23,9 @@ void set_aside(conditional_message& one) noexcept {
 
 namespace {
 
-void take_from_guards(cell& actor, conditional_message& one) noexcept {
+void take_from_guards(cell& actor, conditional_message& message) noexcept {
   guard_table& all = actor_system::of(actor).guards;
-  all.remove(actor, one);
+  all.remove(actor, message);
   if (all.oldest_of(actor) == nullptr) actor.flags &= static_cast<std::uint8_t>(~cell::guards);
 }
 
@@ -55,17 +55,17 @@ void look_at_guards(tasks::running_state& state, actor_system& system, activatio
   constexpr unsigned looked_at = cell::guards | cell::constructed | cell::stopped | cell::ends_soon;
   while ((actor.flags & looked_at) == (cell::guards | cell::constructed) &&
          active.suspended == nullptr && !system.discarding()) {
-    conditional_message* one = ready_guard(actor);
-    if (one == nullptr) return;
+    conditional_message* message = ready_guard(actor);
+    if (message == nullptr) return;
     if (limit.handled == limit.look_after && limit.over(state, actor)) {
       limit.end();
       turn.guard_ready = true;
       return;
     }
     ++limit.handled;
-    take_from_guards(actor, *one);
+    take_from_guards(actor, *message);
     const unsigned uncounted = turn.uncounted;
-    handle_unusual(state, system, actor, *one);
+    handle_unusual(state, system, actor, *message);
     turn.uncounted = uncounted + 1;  // it was counted when it was set aside
     turn.set_aside = false;
   }
@@ -75,9 +75,9 @@ void look_at_guards(tasks::running_state& state, actor_system& system, activatio
 void make_dead_letters_of_guarded(cell& actor) noexcept {
   actor_system& system = actor_system::of(actor);
   while ((actor.flags & cell::guards) != 0) {
-    conditional_message& one = *system.guards.oldest_of(actor);
-    take_from_guards(actor, one);
-    make_uncounted_dead_letter(system, actor, one);
+    conditional_message& message = *system.guards.oldest_of(actor);
+    take_from_guards(actor, message);
+    make_uncounted_dead_letter(system, actor, message);
   }
 }
 

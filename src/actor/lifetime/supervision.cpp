@@ -18,7 +18,8 @@ namespace troupe::actor {
 namespace {
 
 struct watch_message final : message {
-  explicit watch_message(promise<ended> of) : message(&act_on), watcher(std::move(of)) {}
+  explicit watch_message(promise<ended> receiver)
+      : message(&act_on), watcher(std::move(receiver)) {}
   static const char* act_on(message* base, void*, message_act act) {
     if (act == message_act::describe) return "watch";
     message_guard<watch_message> guard{static_cast<watch_message*>(base)};
@@ -84,16 +85,16 @@ void end_failed(cell& actor, kept_failure failed) noexcept {
 
 // Returns the exception of the constructor; null when it succeeded.
 kept_failure construct_anew(cell& actor, supervision_state& own) noexcept {
-  std::exception_ptr what;
+  std::exception_ptr failure;
   try {
     own.make(actor.object());
     actor.flags |= cell::constructed;
     if (actor_heap* heap = heap_of(actor)) heap->begin();
     return {};
   } catch (...) {
-    what = std::current_exception();
+    failure = std::current_exception();
   }
-  kept_failure failed = report_own(actor, &describe_constructor, std::move(what));
+  kept_failure failed = report_own(actor, &describe_constructor, std::move(failure));
   if (actor_heap* heap = heap_of(actor)) heap->end();
   return failed;
 }
@@ -229,8 +230,8 @@ void end_with_call(cell& actor) noexcept {
   restart(actor, *own, std::move(failed));
 }
 
-void set_factory(cell& of, unique_function<void(void*)> make) {
-  optional_state::of(of).supervision->make = std::move(make);
+void set_factory(cell& actor, unique_function<void(void*)> make) {
+  optional_state::of(actor).supervision->make = std::move(make);
 }
 
 // A handler may make very many children of its own actor: each such message would walk along those

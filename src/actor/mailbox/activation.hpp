@@ -235,9 +235,9 @@ TROUPE_INLINE void begin_activation(activation& active, cell* actor) noexcept {
 }
 
 TROUPE_INLINE activation& make_activation(cell& actor) {
-  auto& made = make_runnable<activation>(*tasks::runtime_state::of(&actor).turns);
-  begin_activation(made, &actor);
-  return made;
+  auto& activated = make_runnable<activation>(*tasks::runtime_state::of(&actor).turns);
+  begin_activation(activated, &actor);
+  return activated;
 }
 
 TROUPE_INLINE void free_activation(activation& rested) noexcept {

@@ -68,7 +68,7 @@ struct actor_side {
     active.clear();
     free_activation(active);
   }
-  void wake(activation& made) noexcept { executor.submit(made); }
+  void wake(activation& activated) noexcept { executor.submit(activated); }
 
   // The first new message of an active actor went into its mailbox. If the actor's deactivation is
   // deferred on a worker, only a hint makes that worker look. By now the actor may have moved on,
@@ -95,7 +95,7 @@ struct actor_side {
 // program before this sender is done here: the gate keeps the runtime alive until then.
 TROUPE_NOINLINE void deliver_as_stranger(cell& actor, message& mail) {
   actor_side side(actor, true);
-  const actor_system::gate_guard here(side.system);
+  const actor_system::gate_guard entered(side.system);
   send_from_afar(mailbox(actor.word), mail, true, side);
 }
 
@@ -288,10 +288,10 @@ bool drop_at_home(cell& actor) noexcept {
 void deliver_with_its_ref(cell& to, message& mail) {
   if (own_worker(actor_system::of(to)) != nullptr) return deliver(to, mail);
   struct hold {
-    explicit hold(cell& of) noexcept : held(of) { add_ref(held); }
+    explicit hold(cell& actor) noexcept : held(actor) { add_ref(held); }
     ~hold() { drop_ref(held); }
     cell& held;
-  } const here(to);
+  } const actor_hold(to);
   deliver(to, mail);
 }
 

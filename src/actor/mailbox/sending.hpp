@@ -35,14 +35,14 @@ void send_from_afar(Mailbox box, Message& mail, bool urgent, Side& side) {
       continue;
     }
     // The message wakes the actor, unless the end has begun.
-    auto* made = seen == Mailbox::inactive ? &side.activate(mail) : nullptr;
+    auto* activated = seen == Mailbox::inactive ? &side.activate(mail) : nullptr;
     const bool open = side.enter_gate();
-    const bool ours =
-        open && (made != nullptr ? box.claim(*made) : box.append(seen, mail, urgent, wakes));
-    if (ours) side.wake(made != nullptr ? *made : Mailbox::activation_under(seen));
+    const bool ours = open && (activated != nullptr ? box.claim(*activated)
+                                                    : box.append(seen, mail, urgent, wakes));
+    if (ours) side.wake(activated != nullptr ? *activated : Mailbox::activation_under(seen));
     side.leave();
     if (ours) return;
-    if (made != nullptr) side.discard(*made);
+    if (activated != nullptr) side.discard(*activated);
     if (!open) return side.refuse(mail);
   }
   // Other threads changed the word at each try: now the exchange, which cannot fail. The activation

@@ -58,7 +58,7 @@ const char* watched_message::act_on(message* base, void* object, message_act act
   if (guard.self->sample.stands_for != 0) note_wait(*guard.self);
   // order: relaxed  as in the turn: the method for which a failure is reported
   tasks::running_here().method.store(mail.act, std::memory_order_relaxed);
-  const tasks::inside_context here(guard.self->trace);
+  const tasks::inside_context entered(guard.self->trace);
   return mail.act(&mail, object, act);
 }
 

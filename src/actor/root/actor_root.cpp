@@ -11,8 +11,8 @@
 
 namespace troupe::actor {
 
-actor_system* make_actor_system(limits turn, actor_host& of, bool observed) {
-  auto system = std::make_unique<actor_system>(turn, of, observed);
+actor_system* make_actor_system(limits turn, actor_host& host, bool observed) {
+  auto system = std::make_unique<actor_system>(turn, host, observed);
   system->deadlocks = std::make_shared<deadlock_search>(*system);
   system->actors = &functions_of_actors;
   system->turns = observed ? &counted_turn_type : &turn_type;

@@ -10,7 +10,7 @@
 namespace troupe::actor {
 
 // The system goes with destroy_actor_system. Throws std::bad_alloc.
-actor_system* make_actor_system(limits turn, actor_host& of, bool observed);
+actor_system* make_actor_system(limits turn, actor_host& host, bool observed);
 
 // Before the first turn: the services that the actors' async calls need.
 void give_services(actor_system& system, tasks::timers* clock, sched::io_driver_slot* io,

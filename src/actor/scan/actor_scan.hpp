@@ -48,7 +48,7 @@ const cell_type* find_type(const void* actor) noexcept;
 // child.
 class parent_ids {
  public:
-  explicit parent_ids(const actor_system& of) noexcept : system_(of) {}
+  explicit parent_ids(const actor_system& system) noexcept : system_(system) {}
   // 0 if it has none. Throws std::bad_alloc.
   std::uint64_t find(const seen_actor& child);
 

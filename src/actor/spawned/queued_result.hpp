@@ -26,7 +26,7 @@ class queued_result {
   // By the thread that queues the task.
   // order: relaxed (all)  both sides get the state itself from the queue, or with the future
   // order: relaxed  as above
-  void set(State& of) noexcept { word_.store(as_word(of), std::memory_order_relaxed); }
+  void set(State& state) noexcept { word_.store(as_word(state), std::memory_order_relaxed); }
 
   // By the worker that begins the task, when no taker can see this word.
   // order: relaxed  as above
@@ -40,15 +40,15 @@ class queued_result {
   }
 
   // By the taker: true when the taker must free the state.
-  bool give_up(State& of) noexcept {
-    std::uintptr_t seen = as_word(of);
+  bool give_up(State& state) noexcept {
+    std::uintptr_t seen = as_word(state);
     // order: relaxed  as above
     return word_.compare_exchange_strong(seen, 0, std::memory_order_relaxed);
   }
 
  private:
-  static std::uintptr_t as_word(State& of) noexcept {
-    return reinterpret_cast<std::uintptr_t>(&of);
+  static std::uintptr_t as_word(State& state) noexcept {
+    return reinterpret_cast<std::uintptr_t>(&state);
   }
   Word& word_;
 };

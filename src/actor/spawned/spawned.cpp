@@ -61,10 +61,10 @@ struct spawned {
     const std::size_t offset = spawned_type.offset_behind(last_bytes);
     void* const slot =
         system->slots.allocate(spawned_type.slot_bytes_behind(last_bytes), own_magazines(*system));
-    cell& made = *::new (slot) cell(spawned_type, 0, static_cast<std::uint8_t>(offset / 8));
-    begin_last(made);
-    set_last(made, act);
-    return make_object(made);
+    cell& actor = *::new (slot) cell(spawned_type, 0, static_cast<std::uint8_t>(offset / 8));
+    begin_last(actor);
+    set_last(actor, act);
+    return make_object(actor);
   }
   // Ends it without an actor: its frames are destroyed unfinished. `refused_by` is null when memory
   // is out, which then is its result.
@@ -110,22 +110,22 @@ TROUPE_INLINE spawned spawned::take(queued_task& from) noexcept {
 
 // There is no memory for the task's actor: std::bad_alloc becomes the task's result, or a failure
 // when no taker is left.
-TROUPE_NOINLINE void end_not_begun(const spawned& what) noexcept {
-  actor_system& system = *what.system;
+TROUPE_NOINLINE void end_not_begun(const spawned& start) noexcept {
+  actor_system& system = *start.system;
   tasks::count(system, tasks::counted::ended);
-  if (what.result == nullptr || what.result->left())
-    system.report(nullptr, what.act, std::make_exception_ptr(std::bad_alloc()));
-  what.discard(nullptr);
+  if (start.result == nullptr || start.result->left())
+    system.report(nullptr, start.act, std::make_exception_ptr(std::bad_alloc()));
+  start.discard(nullptr);
 }
 
 // While a stop discards, a new task becomes a dead letter without an actor. If it went to the pool,
 // the stop could not finish for as long as other threads spawn.
-TROUPE_NOINLINE void turn_away(actor_system& system, const spawned& what) noexcept {
+TROUPE_NOINLINE void turn_away(actor_system& system, const spawned& start) noexcept {
   const bool open = system.enter_gate();
   system.count_dead_letter();
-  what.discard(&system);
+  start.discard(&system);
   system.observe_dead_letter(
-      {spawned_type.name, what.act(nullptr, nullptr, message_act::describe), 0, {}}, open);
+      {spawned_type.name, start.act(nullptr, nullptr, message_act::describe), 0, {}}, open);
   system.leave();
 }
 
@@ -143,14 +143,14 @@ TROUPE_INLINE activation& become_activation(sched::runnable& item, cell* actor) 
 
 // Makes the task an actor with its start as the first message. Null when memory was out: then the
 // task has ended.
-activation* become_actor(sched::runnable& item, const spawned& what) noexcept try {
-  spawned_task& object = what.make_actor(own_magazines(*what.system));
+activation* become_actor(sched::runnable& item, const spawned& start) noexcept try {
+  spawned_task& object = start.make_actor(own_magazines(*start.system));
   activation& active = become_activation(item, static_cast<cell*>(object.own_call.actor));
-  active.type = what.system->turns;
+  active.type = start.system->turns;
   active.append(object);
   return &active;
 } catch (const std::bad_alloc&) {
-  end_not_begun(what);
+  end_not_begun(start);
   become_activation(item, nullptr);
   return nullptr;
 }
@@ -194,16 +194,16 @@ sched::after_turn run(sched::runnable& item) {
       state.runtime.load(std::memory_order_relaxed) != &system) [[unlikely]] {
     return run_as_actor(queued, spawned::take(queued).result);
   }
-  const spawned what = spawned::take(queued);
+  const spawned start = spawned::take(queued);
   // The thread stays the same during this turn, and with it its magazines.
   memory::slot_space::magazines* const mine = own_magazines(system);
-  spawned_task* made = nullptr;
+  spawned_task* task = nullptr;
   try {
-    made = &what.make_actor(mine);
+    task = &start.make_actor(mine);
   } catch (const std::bad_alloc&) {
-    return run_as_actor(queued, what.result);
+    return run_as_actor(queued, start.result);
   }
-  spawned_task& object = *made;
+  spawned_task& object = *task;
   cell& actor = *static_cast<cell*>(object.own_call.actor);
   activation& active = become_activation(item, &actor);
   state.active = &active;
@@ -283,7 +283,7 @@ TROUPE_INLINE void submit(actor_system& system, sched::runnable& item) noexcept 
 }
 
 // Makes the task an actor from the beginning.
-TROUPE_NOINLINE void start_slow(const placement& where, const spawned& what) {
+TROUPE_NOINLINE void start_slow(const placement& where, const spawned& start) {
   cell& actor = make_cell(where, spawned_type);
   activation* active = nullptr;
   try {
@@ -295,7 +295,7 @@ TROUPE_NOINLINE void start_slow(const placement& where, const spawned& what) {
     free_cell(actor);
     throw;
   }
-  active->append(what.make_object(actor));
+  active->append(start.make_object(actor));
   // order: relaxed  no other thread can see it yet; how a ref travels publishes it
   actor.word.store(mailbox::tagged(*active), std::memory_order_relaxed);
   submit(where.system, *active);
@@ -339,8 +339,8 @@ TROUPE_NOINLINE queued_task* start_unusual(const placement& where, message::hand
   // order: relaxed (both)  as in start_spawned
   if (where.has_options || system.slow_path_flags.load(std::memory_order_relaxed) != 0 ||
       system.closing.load(std::memory_order_relaxed)) {
-    const spawned what{act, &root, &result, &system};
-    system.discarding() ? turn_away(system, what) : start_slow(where, what);
+    const spawned start{act, &root, &result, &system};
+    system.discarding() ? turn_away(system, start) : start_slow(where, start);
     return nullptr;
   }
   const bool outside = own_worker(system) == nullptr;
@@ -424,12 +424,12 @@ bool is_unknown(activation& active) noexcept {
 activation& leave_sleep(actor_system& system, tasks::suspension& sleep) {
   coroutine& root = *root_above(sleep);
   spawned_task& object = spawned::kept_in(sleep, root, system).make_actor_again();
-  cell& made = *static_cast<cell*>(object.own_call.actor);
+  cell& actor = *static_cast<cell*>(object.own_call.actor);
   activation* active = nullptr;
   try {
-    active = &make_activation(made);
+    active = &make_activation(actor);
   } catch (...) {
-    system.slots.free(&made, own_magazines(system));
+    system.slots.free(&actor, own_magazines(system));
     throw;
   }
   // order: relaxed  a statistic
@@ -438,20 +438,20 @@ activation& leave_sleep(actor_system& system, tasks::suspension& sleep) {
   object.own_call.at = &system.host;
   move_to(object.own_call, sleep, root);
   sleep.enlist(*sleep.waiter);
-  add_ref(made);  // for the async call
+  add_ref(actor);  // for the async call
   active->suspend(object.own_call);
   return *active;
 }
 
-sleep_suspension& as_sleep(tasks::suspension& of) noexcept {
-  return static_cast<sleep_suspension&>(of);
+sleep_suspension& as_sleep(tasks::suspension& wait) noexcept {
+  return static_cast<sleep_suspension&>(wait);
 }
 
 // The timer has expired. When memory is out the task sleeps 1 ms longer; at the runtime's end it
 // sleeps until end_asleep takes it.
-void wake(void* of, tasks::suspension& over) noexcept {
+void wake(void* target, tasks::suspension& over) noexcept {
   constexpr std::int64_t while_memory_is_out_ns = 1'000'000;
-  auto& system = *static_cast<actor_system*>(of);
+  auto& system = *static_cast<actor_system*>(target);
   tasks::timers& clock = *system.host.clock;
   const actor_system::gate_guard gate(system);
   if (!gate.let_in()) return clock.arm(as_sleep(over), tasks::timers::last_ns);
@@ -522,8 +522,8 @@ std::size_t look_at_asleep(
   const std::size_t count = system.sleepers.load(std::memory_order_relaxed);
   if (count == 0) return 0;
   system.host.clock->for_each(
-      [&](tasks::timer& one) {
-        sleep_suspension* const sleep = sleep_suspension::of(one);
+      [&](tasks::timer& entry) {
+        sleep_suspension* const sleep = sleep_suspension::of(entry);
         if (sleep != nullptr && sleep->waiter->call == &system.asleep)
           look(*sleep, spawned::kept_in(*sleep, *root_above(*sleep), system).act);
       },
@@ -532,11 +532,11 @@ std::size_t look_at_asleep(
 }
 
 void end_asleep(actor_system& system) noexcept {
-  tasks::timer_list all = system.host.clock->take_back_all([&](tasks::timer& one) {
-    const sleep_suspension* const sleep = sleep_suspension::of(one);
+  tasks::timer_list all = system.host.clock->take_back_all([&](tasks::timer& entry) {
+    const sleep_suspension* const sleep = sleep_suspension::of(entry);
     return sleep != nullptr && sleep->waiter->call == &system.asleep;
   });
-  while (tasks::timer* const one = all.pop_front()) end(system, *sleep_suspension::of(*one));
+  while (tasks::timer* const entry = all.pop_front()) end(system, *sleep_suspension::of(*entry));
 }
 
 }  // namespace troupe::actor

@@ -84,10 +84,11 @@ awaited look_at(const tasks::suspension& wait) {
     return {at, wait.act(const_cast<tasks::suspension*>(&wait), nullptr, message_act::describe), "",
             nullptr};
   if (asked->kind == tasks::ask_link::of::job) return {at, "the value of ", asked->name(), nullptr};
-  const char* const what = asked->kind == tasks::ask_link::of::permit   ? "room in the mailbox of "
-                           : asked->kind == tasks::ask_link::of::object ? "the object of "
-                                                                        : "the answer of ";
-  return {at, what, asked->method(nullptr, nullptr, message_act::describe), asked->asked};
+  const char* const description = asked->kind == tasks::ask_link::of::permit
+                                      ? "room in the mailbox of "
+                                  : asked->kind == tasks::ask_link::of::object ? "the object of "
+                                                                               : "the answer of ";
+  return {at, description, asked->method(nullptr, nullptr, message_act::describe), asked->asked};
 }
 
 std::string place_of(const std::source_location& where) {

@@ -45,9 +45,9 @@ struct kept_failure {
 // Reports a failure of the current turn's actor, in the work that `describes` names. The memory in
 // `keeps` lives until run() has thrown the failure and then throws the next one. A failure that is
 // not kept is destroyed at once: the caller must not refer to the exception any longer.
-void report_keeping(sched::message::handler describes, std::exception_ptr what,
+void report_keeping(sched::message::handler describes, std::exception_ptr failure,
                     kept_memory keeps) noexcept;
 // The same for a failure of a naked procedure, which belongs to no actor.
-void report_keeping(actor_system& system, std::exception_ptr what, kept_memory keeps) noexcept;
+void report_keeping(actor_system& system, std::exception_ptr failure, kept_memory keeps) noexcept;
 
 }  // namespace troupe::actor

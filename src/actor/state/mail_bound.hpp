@@ -58,8 +58,8 @@ class mail_bound {
   struct waiting {
     waiting(promise<permit>&& sender, cell& actor) noexcept
         : granted(std::move(sender)), to(&actor) {}
-    waiting(message& asks, const tasks::shared_state& of, cell& actor) noexcept
-        : ask(&asks), answer(&of), to(&actor) {}
+    waiting(message& asks, const tasks::shared_state& state, cell& actor) noexcept
+        : ask(&asks), answer(&state), to(&actor) {}
     waiting(waiting&& other) noexcept
         : granted(std::move(other.granted)),
           ask(std::exchange(other.ask, nullptr)),

@@ -26,7 +26,7 @@ failed_call place_of_dropped() noexcept;
 class actor_host : public sched::runtime_host {
  public:
   // Called on the thread where the failure happens.
-  virtual void failed(const failed_call& where, std::exception_ptr what) noexcept = 0;
+  virtual void failed(const failed_call& where, std::exception_ptr thrown) noexcept = 0;
   // Called only while actor_system::observes_dead_letters is set.
   virtual void dead_letter(const failed_call& where) noexcept = 0;
   // A failure escalates from an actor without a parent.

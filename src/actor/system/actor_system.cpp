@@ -47,10 +47,10 @@ void count_span(const char* name, std::uint64_t ticks) noexcept {
 
 }  // namespace
 
-actor_system::actor_system(limits turn, actor_host& of, bool observed)
-    : runtime_state(of),
+actor_system::actor_system(limits turn, actor_host& host, bool observed)
+    : runtime_state(host),
       turn(turn),
-      owner(of),
+      owner(host),
       counts(observed ? std::make_unique<message_counts>() : nullptr),
       slots(static_cast<runtime_state*>(this)) {
   // order: relaxed  no other thread can see it yet
@@ -68,9 +68,9 @@ actor_system::~actor_system() {
 }
 
 void actor_system::report(const cell* actor, message::handler method,
-                          std::exception_ptr what) noexcept {
+                          std::exception_ptr failure) noexcept {
   // A call that a stop cancelled is no failure.
-  if (discarding() && is_cancelled(what)) return;
+  if (discarding() && is_cancelled(failure)) return;
   failed_call where{
       "", method != nullptr ? method(nullptr, nullptr, message_act::describe) : "post", 0, {}};
   if (actor != nullptr) {
@@ -78,13 +78,13 @@ void actor_system::report(const cell* actor, message::handler method,
     where.id = id_of(*actor);
   }
   if (failures_keep != nullptr) where.keeps = *failures_keep;
-  owner.failed(where, std::move(what));
+  owner.failed(where, std::move(failure));
 }
 
-kept_failure report_own(cell& actor, message::handler method, std::exception_ptr what) noexcept {
+kept_failure report_own(cell& actor, message::handler method, std::exception_ptr failure) noexcept {
   actor_heap* const heap = heap_of(actor);
   const kept_memory keeps = heap == nullptr ? kept_memory{} : heap->keep();
-  kept_failure failed(std::move(what), keeps.held);
+  kept_failure failed(std::move(failure), keeps.held);
   if (keeps.held != nullptr) failures_keep = &keeps;
   actor_system::of(actor).report(&actor, method, failed.what);
   failures_keep = nullptr;

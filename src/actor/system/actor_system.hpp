@@ -45,7 +45,7 @@ class actor_system : public tasks::runtime_state {
   static constexpr std::size_t executors_max = 1002;
   static constexpr std::uint16_t main_executor = 1;
 
-  actor_system(limits turn, actor_host& of, bool observed);
+  actor_system(limits turn, actor_host& host, bool observed);
   ~actor_system();
 
   // The counts of the calling thread; null unless the runtime is observed.
@@ -75,7 +75,7 @@ class actor_system : public tasks::runtime_state {
   };
   void close() noexcept;
 
-  void report(const cell* actor, message::handler method, std::exception_ptr what) noexcept;
+  void report(const cell* actor, message::handler method, std::exception_ptr failure) noexcept;
   // The two parts of a dead letter (mailbox/dead_letters.hpp): the first before the message is
   // destroyed, the second after it.
   void count_dead_letter() noexcept;
@@ -129,7 +129,7 @@ class actor_system : public tasks::runtime_state {
 
 // In the actor's turn: reports its failure. The failure may refer to memory that the actor
 // allocated: the returned value keeps that memory alive.
-kept_failure report_own(cell& actor, message::handler method, std::exception_ptr what) noexcept;
+kept_failure report_own(cell& actor, message::handler method, std::exception_ptr failure) noexcept;
 
 // The calling thread's worker if it is one of this system's pool; else null. A pool ends before its
 // system does.

@@ -24,13 +24,13 @@ void supervision_table::add_child(cell& parent, cell& child) {
   own.in_parent = supervision_state::membership::listed;
 }
 
-void supervision_table::add_watch(cell& of, promise<ended>&& watcher) {
+void supervision_table::add_watch(cell& actor, promise<ended>&& watcher) {
   // order: relaxed  the actor's own turn sees it
   in_use_.store(true, std::memory_order_relaxed);
   std::exception_ptr no_memory;
   try {
     std::lock_guard lock(mutex_);
-    auto& [waiting, prune_at] = watchers_[&of];
+    auto& [waiting, prune_at] = watchers_[&actor];
     if (waiting.size() >= prune_at) {
       std::erase_if(waiting, [](const promise<ended>& waiter) { return waiter.abandoned(); });
       prune_at = std::max<std::size_t>(16, 2 * waiting.size());
@@ -42,12 +42,12 @@ void supervision_table::add_watch(cell& of, promise<ended>&& watcher) {
   if (no_memory != nullptr) watcher.set_exception(std::move(no_memory));
 }
 
-void supervision_table::end(cell& of, cell* parent, ended how,
+void supervision_table::end(cell& actor, cell* parent, ended how,
                             void (*stop)(cell& child) noexcept) noexcept {
   std::vector<promise<ended>> waiting;
   {
     std::lock_guard lock(mutex_);
-    if (const auto found = children_.find(&of); found != children_.end()) {
+    if (const auto found = children_.find(&actor); found != children_.end()) {
       // All of them exist: a child that goes leaves the list first, under this mutex.
       while (cell* const child = found->second.pop_front()) {
         optional_state::of(*child).supervision->in_parent = supervision_state::membership::left;
@@ -55,8 +55,8 @@ void supervision_table::end(cell& of, cell* parent, ended how,
       }
       children_.erase(found);
     }
-    if (parent != nullptr) leave(*parent, of);
-    if (const auto found = watchers_.find(&of); found != watchers_.end()) {
+    if (parent != nullptr) leave(*parent, actor);
+    if (const auto found = watchers_.find(&actor); found != watchers_.end()) {
       waiting = std::move(found->second.waiting);
       watchers_.erase(found);
     }
@@ -99,7 +99,7 @@ void supervision_table::end_all() noexcept {
     left.swap(watchers_);
     children_.clear();
   }
-  for (auto& [of, all] : left) {
+  for (auto& [watched, all] : left) {
     for (promise<ended>& waiter : all.waiting) waiter.set_value(ended{});
   }
 }

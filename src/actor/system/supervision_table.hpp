@@ -26,10 +26,10 @@ class supervision_table {
   // In the parent's turn, when the parent has not ended. The caller has a ref to the child.
   void add_child(cell& parent, cell& child);
   // In the actor's turn, when the actor has not ended; it may be under construction.
-  void add_watch(cell& of, promise<ended>&& watcher);
+  void add_watch(cell& actor, promise<ended>&& watcher);
   // The actor has ended: calls `stop` for its children, notifies its watchers, and removes it from
   // its parent's list. `stop` is called under the mutex.
-  void end(cell& of, cell* parent, ended how, void (*stop)(cell& child) noexcept) noexcept;
+  void end(cell& actor, cell* parent, ended how, void (*stop)(cell& child) noexcept) noexcept;
   // At the runtime's end: `destroyed` is destroyed without an end. After all of them: notifies the
   // remaining watchers.
   void forget(cell& destroyed) noexcept;

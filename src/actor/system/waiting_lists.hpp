@@ -57,8 +57,8 @@ class waiting_lists {
     base::watched_list<tasks::async_call, &tasks::async_call::link> calls;
   };
   static constexpr std::size_t shards = 16;
-  shard& of(const tasks::async_call& one) noexcept {
-    return shards_[(reinterpret_cast<std::uintptr_t>(&one) >> 8) % shards];
+  shard& of(const tasks::async_call& call) noexcept {
+    return shards_[(reinterpret_cast<std::uintptr_t>(&call) >> 8) % shards];
   }
 
   std::array<shard, shards> shards_;

@@ -53,14 +53,14 @@ void tell_wait(const tasks::async_call& suspended) noexcept {
 }
 
 TROUPE_NOINLINE void trace_part(const tasks::async_call& async_call, observe::event kind) noexcept {
-  const char* what = async_call.call.act(nullptr, nullptr, message_act::describe);
+  const char* description = async_call.call.act(nullptr, nullptr, message_act::describe);
   if (kind == observe::event::suspended) {
-    what = async_call.awaited == nullptr
-               ? nullptr
-               : async_call.awaited->act(async_call.awaited, nullptr, message_act::describe);
+    description = async_call.awaited == nullptr
+                      ? nullptr
+                      : async_call.awaited->act(async_call.awaited, nullptr, message_act::describe);
     tell_wait(async_call);
   }
-  observe::record(kind, what, id_of(*static_cast<const cell*>(async_call.actor)));
+  observe::record(kind, description, id_of(*static_cast<const cell*>(async_call.actor)));
 }
 
 // Runs a part of the call: its start, or its loop after a resumption.
@@ -436,23 +436,23 @@ void forward_answer(tasks::ask_link& ask, tasks::shared_state& from) {
 }
 
 // A runtime that has begun to end takes no reports.
-void report_untaken(cell& of, message::handler method, std::exception_ptr what) noexcept {
-  actor_system& system = actor_system::of(of);
+void report_untaken(cell& actor, message::handler method, std::exception_ptr failure) noexcept {
+  actor_system& system = actor_system::of(actor);
   if (const actor_system::gate_guard gate(system); gate.let_in())
-    system.report(&of, method, std::move(what));
+    system.report(&actor, method, std::move(failure));
 }
 
-void report_keeping(message::handler describes, std::exception_ptr what,
+void report_keeping(message::handler describes, std::exception_ptr failure,
                     kept_memory keeps) noexcept {
   if (current_cell() == nullptr) std::terminate();
   failures_keep = &keeps;
-  report_failure(describes, std::move(what));
+  report_failure(describes, std::move(failure));
   failures_keep = nullptr;
 }
 
-void report_keeping(actor_system& system, std::exception_ptr what, kept_memory keeps) noexcept {
+void report_keeping(actor_system& system, std::exception_ptr failure, kept_memory keeps) noexcept {
   failures_keep = &keeps;
-  system.report(nullptr, nullptr, std::move(what));
+  system.report(nullptr, nullptr, std::move(failure));
   failures_keep = nullptr;
 }
 
@@ -480,7 +480,7 @@ std::exception_ptr dropped_call_error() noexcept try {
   return std::current_exception();
 }
 
-actor_system& running_system(const char* who) {
+actor_system& running_system(const char* caller) {
   if (const cell* running = current_cell()) return actor_system::of(*running);
   const tasks::running_state& state = tasks::running_here();
   // order: relaxed (both)  the thread's own; the runtime lives while the procedure runs
@@ -488,7 +488,7 @@ actor_system& running_system(const char* who) {
     const tasks::runtime_state* const runtime = state.runtime.load(std::memory_order_relaxed);
     return static_cast<actor_system&>(const_cast<tasks::runtime_state&>(*runtime));
   }
-  throw usage_error(std::string("troupe: ") + who +
+  throw usage_error(std::string("troupe: ") + caller +
                     ": call it in a handler, a task or a posted procedure; elsewhere use the "
                     "runtime's");
 }
@@ -503,7 +503,7 @@ void drop_in_turn(cell& actor) noexcept {
   drop_ref(actor);
 }
 
-void end_spawned(cell& of) noexcept { drop_in_turn(of); }
+void end_spawned(cell& actor) noexcept { drop_in_turn(actor); }
 
 void end_call(activation& active) noexcept {
   cell& actor = *active.actor;
@@ -522,10 +522,10 @@ void end_call(activation& active) noexcept {
   drop_ref(actor);
 }
 
-bool is_cancelled(const std::exception_ptr& what) noexcept {
-  if (what == nullptr) return false;
+bool is_cancelled(const std::exception_ptr& failure) noexcept {
+  if (failure == nullptr) return false;
   try {
-    std::rethrow_exception(what);
+    std::rethrow_exception(failure);
   } catch (const cancelled&) {
     return true;
   } catch (...) {

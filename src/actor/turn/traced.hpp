@@ -12,21 +12,21 @@ namespace troupe::actor {
 // Does nothing when no trace is taken.
 class traced {
  public:
-  traced(observe::event begin, const char* what, const cell& of) noexcept
+  traced(observe::event begin, const char* text, const cell& actor) noexcept
       : end_(static_cast<observe::event>(static_cast<int>(begin) + 1)) {
     if (!observe::tracing()) [[likely]]
       return;
-    what_ = what;
-    id_ = id_of(of);
+    what_ = text;
+    id_ = id_of(actor);
     observe::record(begin, what_, id_);
   }
   // The section in which a message is handled.
-  traced(const message& handled, message::handler method, const cell& of) noexcept
+  traced(const message& handled, message::handler method, const cell& actor) noexcept
       : end_(observe::event::handle_end) {
     if (!observe::tracing()) [[likely]]
       return;
     what_ = method(nullptr, nullptr, message_act::describe);
-    id_ = id_of(of);
+    id_ = id_of(actor);
     observe::record_message(observe::event::handle_begin, what_, id_, &handled);
   }
   traced(const traced&) = delete;

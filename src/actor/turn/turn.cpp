@@ -36,12 +36,12 @@ namespace troupe::actor {
 
 namespace {
 
-TROUPE_NOINLINE void fail(cell& actor, message::handler act, std::exception_ptr what) noexcept {
+TROUPE_NOINLINE void fail(cell& actor, message::handler act, std::exception_ptr failure) noexcept {
   tasks::running_state& state = tasks::running_here();
   actor_system& system = actor_system::of(actor);
   if (thread_counts* const counts = system.counts_here()) [[unlikely]]
     counts->of(*actor.type, act).failures.add(1);
-  kept_failure failed = report_own(actor, act, std::move(what));
+  kept_failure failed = report_own(actor, act, std::move(failure));
   if ((actor.flags & cell::constructed) == 0) {
     end_object(actor, ended(ended::why::failed, std::move(failed.what), std::move(failed.memory)));
   } else if (supervision_of(actor) != nullptr) {
@@ -63,17 +63,17 @@ TROUPE_NOINLINE void keep_thrown() noexcept {
 }
 TROUPE_NOINLINE void fail_thrown(cell& actor, message::handler act) noexcept {
   auto& thrown = *std::launder(reinterpret_cast<std::exception_ptr*>(thrown_here));
-  std::exception_ptr what = std::move(thrown);
+  std::exception_ptr failure = std::move(thrown);
   std::destroy_at(&thrown);
-  fail(actor, act, std::move(what));
+  fail(actor, act, std::move(failure));
 }
 
 // Counts a part of an actor's work off the fast path, a message or a resumption.
 class counted_part {
  public:
-  counted_part(handler_count& of, observe::tally& which) noexcept {
+  counted_part(handler_count& handler, observe::tally& which) noexcept {
     if (which.count()) [[unlikely]]
-      sample_.emplace(of, which);
+      sample_.emplace(handler, which);
     tasks::running_here().begin_part();
   }
 
@@ -762,9 +762,9 @@ void discard(sched::runnable& item) noexcept {
 
 }  // namespace
 
-void report_failure(message::handler method, std::exception_ptr what) noexcept {
+void report_failure(message::handler method, std::exception_ptr failure) noexcept {
   cell& actor = *current_cell();
-  fail(actor, method, std::move(what));
+  fail(actor, method, std::move(failure));
 }
 
 const sched::runnable_vtable turn_type{&run<false, false>, &deactivate, &pending, &dispose,

@@ -50,9 +50,9 @@ struct source {
 };
 
 // The caller holds whatever waits for the state. False when the state is resolved.
-bool find_source(const tasks::shared_state& of, const tasks::job_waits* jobs,
+bool find_source(const tasks::shared_state& state, const tasks::job_waits* jobs,
                  source& found) noexcept {
-  const tasks::shared_state* at = &of;
+  const tasks::shared_state* at = &state;
   for (;;) {
     if (at->resolved()) return false;
     found.state = at;
@@ -238,8 +238,8 @@ class collector {
     if (wait == nullptr || wait->limited) return;
     if (const tasks::group* const all = tasks::group::of(*wait)) {
       const auto first = static_cast<std::uint32_t>(nodes.size());
-      all->for_each_unfinished([this](const tasks::branch& one) {
-        branches_.push_back(&one);
+      all->for_each_unfinished([this](const tasks::branch& child) {
+        branches_.push_back(&child);
         add_node();
       });
       nodes[at] = {all->first_only() ? waits::for_first : waits::for_all, first,
@@ -582,7 +582,8 @@ std::size_t deadlock_search::refuse(std::vector<refused_wait> chosen) {
       tasks::suspension* const wait = async_calls[i]->awaited;
       if (wait == nullptr) continue;
       if (const tasks::group* const all = tasks::group::of(*wait)) {
-        all->for_each_unfinished([&](const tasks::branch& one) { async_calls.push_back(&one); });
+        all->for_each_unfinished(
+            [&](const tasks::branch& child) { async_calls.push_back(&child); });
       } else if (const tasks::side_wait* const aside = tasks::side_wait::of(*wait)) {
         for (auto* side = aside->first(); side != nullptr; side = side->next_waited())
           async_calls.push_back(side);

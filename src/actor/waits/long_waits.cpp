@@ -36,7 +36,7 @@ class marker {
   void mark(const cell& actor, const message& call, tasks::suspension& wait) {
     if (wait.first_seen == 0) wait.first_seen = now_;
     if (const tasks::group* const all = tasks::group::of(wait)) {
-      all->for_each_unfinished([this](const tasks::branch& one) { pending_.push_back(&one); });
+      all->for_each_unfinished([this](const tasks::branch& child) { pending_.push_back(&child); });
     } else if (const tasks::side_wait* const aside = tasks::side_wait::of(wait)) {
       for (auto* side = aside->first(); side != nullptr; side = side->next_waited())
         pending_.push_back(side);
@@ -75,7 +75,7 @@ void look_at_waits(actor_system& system, std::uint32_t now, std::uint32_t before
     }));
   }
   if (all.failed) throw std::bad_alloc();
-  for (const long_wait& one : all.found) look(one);
+  for (const long_wait& wait : all.found) look(wait);
 }
 
 }  // namespace troupe::actor

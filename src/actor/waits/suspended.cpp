@@ -65,9 +65,9 @@ class look_at_calls {
     if (begins) optional.next_looked = optional.async_calls.first();
     for (; optional.next_looked != nullptr; --most) {
       if (most == 0) return true;
-      const tasks::async_call& one = *optional.next_looked;
-      optional.next_looked = async_call_list::next(one);
-      look_(actor, one);
+      const tasks::async_call& call = *optional.next_looked;
+      optional.next_looked = async_call_list::next(call);
+      look_(actor, call);
     }
     return false;
   }
@@ -132,8 +132,8 @@ class looker {
           system_,
           [this](const tasks::suspension& sleep, message::handler act) { add_asleep(sleep, act); },
           [this] { return has_room_for_asleep(); });
-    system_.guards.for_each([this](const cell& actor, const message& one) {
-      if (is_wanted(actor)) add(actor, one, nullptr);
+    system_.guards.for_each([this](const cell& actor, const message& pending) {
+      if (is_wanted(actor)) add(actor, pending, nullptr);
     });
   }
 
@@ -239,8 +239,8 @@ void tell_locks_apart(std::span<suspended_call> calls) {
 }  // namespace
 
 std::string describe(const not_held& missed) {
-  const auto counted = [](unsigned n, const char* what) {
-    return std::to_string(n) + " " + what + (n == 1 ? "" : "s");
+  const auto counted = [](unsigned n, const char* noun) {
+    return std::to_string(n) + " " + noun + (n == 1 ? "" : "s");
   };
   if (missed.any() == 0) return {};
   std::string text = "\n  not looked at: ";
@@ -269,7 +269,7 @@ suspended_text describe_suspended(actor_system& system, std::size_t most, bool w
   std::ranges::sort(all.found, {}, &suspended_call::id);
   tell_locks_apart(all.found);
   suspended_text text{{}, all.count, all.missed};
-  for (const suspended_call& one : all.found) text.lines += line_of(one, system);
+  for (const suspended_call& call : all.found) text.lines += line_of(call, system);
   if (all.count > all.found.size())
     text.lines += "\n  and " + std::to_string(all.count - all.found.size()) + " more";
   return text;
