@@ -44,12 +44,12 @@ build build::of(std::uint64_t word) noexcept {
 }
 
 std::string build::text() const {
-  std::string made = std::to_string(major);
-  (made += '.') += std::to_string(minor);
-  (made += '.') += std::to_string(patch);
-  if (is_checked) made += ", checked";
-  if (is_sanitized) made += ", for a sanitizer";
-  return made;
+  std::string version = std::to_string(major);
+  (version += '.') += std::to_string(minor);
+  (version += '.') += std::to_string(patch);
+  if (is_checked) version += ", checked";
+  if (is_sanitized) version += ", for a sanitizer";
+  return version;
 }
 
 void check() {

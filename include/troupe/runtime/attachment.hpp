@@ -27,9 +27,9 @@ class attachment {
 // `make` does.
 attachment& attach(runtime& to, const void* key, std::unique_ptr<attachment> (*make)());
 
-// A hold of the runtime whose turn the calling thread runs. Throws usage_error elsewhere; `who`
+// A hold of the runtime whose turn the calling thread runs. Throws usage_error elsewhere; `caller`
 // names the caller.
-hold hold_here(const char* who);
+hold hold_here(const char* caller);
 
 }  // namespace detail
 }  // namespace troupe

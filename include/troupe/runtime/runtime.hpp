@@ -61,7 +61,7 @@ class hold {
 
  private:
   friend class runtime;
-  friend hold detail::hold_here(const char* who);
+  friend hold detail::hold_here(const char* caller);
   explicit hold(std::shared_ptr<class runtime_core> core) noexcept : core_(std::move(core)) {}
   std::shared_ptr<class runtime_core> core_;
 };
@@ -451,7 +451,7 @@ class runtime {
   std::uint64_t seed() const noexcept;
 
  private:
-  friend std::shared_ptr<observing::component_list> observing::components_of(const runtime& of);
+  friend std::shared_ptr<observing::component_list> observing::components_of(const runtime& shown);
   friend detail::attachment& detail::attach(runtime& to, const void* key,
                                             std::unique_ptr<detail::attachment> (*make)());
   actor::actor_system& system() const noexcept;

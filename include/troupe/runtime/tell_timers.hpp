@@ -23,8 +23,8 @@ namespace troupe {
 namespace actor {
 
 // A timer of the runtime of that actor. `period` zero: once.
-timer start_timer(const cell& of, time_span span, time_span period, unique_function<void()> sends,
-                  const timer_options& options);
+timer start_timer(const cell& actor, time_span span, time_span period,
+                  unique_function<void()> sends, const timer_options& options);
 
 // Sends a call of Method each time, unless the last one has not been handled yet.
 template <class T, auto Method, class... Args>

@@ -61,7 +61,7 @@ class timer {
 
  private:
   friend class runtime_core;
-  explicit timer(scheduled_call& of) noexcept : call_(&of) {}
+  explicit timer(scheduled_call& call) noexcept : call_(&call) {}
   void drop() noexcept;
   scheduled_call* call_ = nullptr;
 };

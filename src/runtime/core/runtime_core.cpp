@@ -105,13 +105,13 @@ runtime_core::runtime_core(runtime_options chosen)
   show_debugger(*system);
   // a simulated program's work is done in run(): only searches of other runtimes use its lane
   if (system->is_simulated) return;
-  const auto now = [](tasks::runtime_state& of) noexcept {
-    actor::deadlock_search& deadlocks = *static_cast<actor::actor_system&>(of).deadlocks;
+  const auto now = [](tasks::runtime_state& runtime) noexcept {
+    actor::deadlock_search& deadlocks = *static_cast<actor::actor_system&>(runtime).deadlocks;
     // the search may have missed turns that were running
     if (deadlocks.search() == 0) deadlocks.search_soon();
   };
-  const auto soon = [](tasks::runtime_state& of) noexcept {
-    static_cast<actor::actor_system&>(of).deadlocks->search_soon();
+  const auto soon = [](tasks::runtime_state& runtime) noexcept {
+    static_cast<actor::actor_system&>(runtime).deadlocks->search_soon();
   };
   tasks::main_lanes::set_search(system->main_lane, {now, soon, system});
 }
@@ -143,7 +143,7 @@ void runtime_core::run_blocking(unique_function<void()> call) {
   if (simulated_ != nullptr) return post(std::move(call));
   aside.run([this, counted = at_work(*this), call = std::move(call)]() mutable {
     // the call's lazies, loops and resources are this runtime's
-    const jobs::job_pool::inside here(jobs.get());
+    const jobs::job_pool::inside entered(jobs.get());
     // a stop that discards drops calls that have not begun, as it does with procedures (posted.cpp)
     if (!system->discarding()) call();
     // destroys the call's captures, which may resolve its result, before it is uncounted
@@ -167,18 +167,18 @@ void runtime_core::run_aside(unique_function<void()> procedure) {
   schedule(delay, std::move(procedure), {}, {.weak = true}, false);
 }
 
-void runtime_core::report(sched::message::handler describes, std::exception_ptr what) noexcept {
-  system->report(nullptr, describes, std::move(what));
+void runtime_core::report(sched::message::handler describes, std::exception_ptr failure) noexcept {
+  system->report(nullptr, describes, std::move(failure));
 }
 
 // order: relaxed  a statistic
-void runtime_core::report_dropped(const std::exception_ptr& what) noexcept {
+void runtime_core::report_dropped(const std::exception_ptr& failure) noexcept {
   errors_dropped_.fetch_add(1, std::memory_order_relaxed);
-  print(actor::place_of_dropped(), what);
+  print(actor::place_of_dropped(), failure);
 }
 
 // No runtime is known: each one counts the exception. User code runs without the lock.
-void runtime_core::on_dropped_outside(const std::exception_ptr& what) noexcept {
+void runtime_core::on_dropped_outside(const std::exception_ptr& failure) noexcept {
   static failure_lines lines(runtime_options().failure_lines);
   const bool is_wanted = runtimes_of_process().with_all([](const auto& cores) {
     bool wanted = cores.empty();
@@ -189,7 +189,7 @@ void runtime_core::on_dropped_outside(const std::exception_ptr& what) noexcept {
     }
     return wanted;
   });
-  if (is_wanted && lines.tell(what, actor::place_of_dropped()).arm) lines.cannot_arm();
+  if (is_wanted && lines.tell(failure, actor::place_of_dropped()).arm) lines.cannot_arm();
 }
 
 sched::fault runtime_core::storage_fault(sched::fault_point where, sched::lineage* storage) {
@@ -210,15 +210,15 @@ std::uint32_t runtime_core::choose_case(std::uint32_t count) noexcept {
 
 // An observer is called last, and gets its own share of the exception and of the memory that this
 // refers to: once the failure is in the log, another thread may release both.
-void runtime_core::failed(const actor::failed_call& where, std::exception_ptr what) noexcept {
-  const bool heard = options.on_error != nullptr || print(where, what);
+void runtime_core::failed(const actor::failed_call& where, std::exception_ptr thrown) noexcept {
+  const bool heard = options.on_error != nullptr || print(where, thrown);
   if (!options.on_error) {
-    failures.add(std::move(what), where, heard);
+    failures.add(std::move(thrown), where, heard);
   } else {
     failure seen;
     seen.memory = where.keeps.held;
-    seen.what = what;
-    failures.add(std::move(what), where, heard);
+    seen.what = thrown;
+    failures.add(std::move(thrown), where, heard);
     options.on_error(with_names(std::move(seen), where));
   }
   if (options.stop_on_failure) stop(stop_mode::discard, std::chrono::seconds(10));
@@ -230,8 +230,9 @@ void runtime_core::dead_letter(const actor::failed_call& where) noexcept {
 
 void runtime_core::escalated() noexcept { stop(stop_mode::discard, std::chrono::seconds(10)); }
 
-bool runtime_core::print(const actor::failed_call& where, const std::exception_ptr& what) noexcept {
-  const failure_lines::report report = lines.tell(what, where);
+bool runtime_core::print(const actor::failed_call& where,
+                         const std::exception_ptr& failure) noexcept {
+  const failure_lines::report report = lines.tell(failure, where);
   // A simulation's time is not its reader's: there the count of lines that were left out is written
   // when run() ends.
   if (!report.arm || simulated_ != nullptr) return report.written;
@@ -283,9 +284,9 @@ void runtime_core::make_executors(std::unique_ptr<sched::choice_source> source) 
   sched::runtime_host& self = *this;
   sched::executor* main_lane = nullptr;
   // The executors are installed before the pool's threads start to look at them.
-  const auto install = [&](std::size_t index, sched::executor& one) {
+  const auto install = [&](std::size_t index, sched::executor& executor) {
     // order: release  publishes the executor; pairs with actor_system::executor_of
-    system->executors[index].store(&one, std::memory_order_release);
+    system->executors[index].store(&executor, std::memory_order_release);
   };
   if (options.policy == policy::simulated) {
     auto executor = std::make_unique<sched::simulated>(options.seed, alive_, std::move(source));
@@ -591,8 +592,8 @@ std::chrono::nanoseconds now() {
   return std::chrono::nanoseconds(tasks::now_ns(*home.host.clock) - home.began_ns);
 }
 
-std::shared_ptr<observing::component_list> observing::components_here(const char* who) {
-  return static_cast<runtime_core&>(actor::running_system(who).runtime).components;
+std::shared_ptr<observing::component_list> observing::components_here(const char* caller) {
+  return static_cast<runtime_core&>(actor::running_system(caller).runtime).components;
 }
 
 // ---- run(), and rounds of it for a program that has a loop of its own ----
@@ -720,7 +721,7 @@ class runtime_core::entry {
 };
 
 void runtime_core::run() {
-  const entry here(*this);
+  const entry entered(*this);
   const bool stopped = run_until_out_of_work();
   lines.tell_left_out();
   failures.throw_first();
@@ -805,8 +806,8 @@ namespace {
 
 constexpr std::size_t dumped_lines_max = 1'000;
 
-std::string counted(std::size_t n, const char* what) {
-  return std::to_string(n) + " " + what + (n == 1 ? "" : "s");
+std::string counted(std::size_t n, const char* noun) {
+  return std::to_string(n) + " " + noun + (n == 1 ? "" : "s");
 }
 
 }  // namespace
@@ -877,18 +878,18 @@ runtime_metrics runtime_core::metrics() {
                            .queued = worker.queued});
   }
   std::int64_t suspended = 0, alive = 0;
-  tasks::for_each_count(*system, [&](unsigned number, const tasks::counts& of) {
+  tasks::for_each_count(*system, [&](unsigned number, const tasks::counts& worker_counts) {
     worker_metrics& to = number != 0 && number <= now.workers.size() ? now.workers[number - 1]
                          : simulated_ != nullptr                     ? now.workers.front()
                                                                      : now.others;
-    add(to, {.messages = not_negative(of[counted::messages]),
-             .spawned = not_negative(of[counted::spawned]),
-             .ended = not_negative(of[counted::ended]),
-             .lazies = not_negative(of[counted::lazies])});
-    suspended += of[counted::suspended];
-    alive += of[counted::spawned] - of[counted::ended];
+    add(to, {.messages = not_negative(worker_counts[counted::messages]),
+             .spawned = not_negative(worker_counts[counted::spawned]),
+             .ended = not_negative(worker_counts[counted::ended]),
+             .lazies = not_negative(worker_counts[counted::lazies])});
+    suspended += worker_counts[counted::suspended];
+    alive += worker_counts[counted::spawned] - worker_counts[counted::ended];
   });
-  for (const worker_metrics& one : now.workers) add(now.total, one);
+  for (const worker_metrics& worker : now.workers) add(now.total, worker);
   add(now.total, now.others);
 
   // order: relaxed  a statistic

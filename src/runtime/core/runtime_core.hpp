@@ -117,21 +117,21 @@ class runtime_core final : public std::enable_shared_from_this<runtime_core>,
   void out_of_work() noexcept override;
   std::int64_t now_ns() const noexcept override;
   void run_aside(unique_function<void()> procedure) override;
-  void report(sched::message::handler describes, std::exception_ptr what) noexcept override;
-  void report_dropped(const std::exception_ptr& what) noexcept override;
+  void report(sched::message::handler describes, std::exception_ptr failure) noexcept override;
+  void report_dropped(const std::exception_ptr& failure) noexcept override;
   unsigned choose_limit(unsigned most) noexcept override;
   std::uint64_t choose_number() noexcept override;
   sched::fault storage_fault(sched::fault_point where, sched::lineage* storage) override;
   std::uint32_t choose_case(std::uint32_t count) noexcept override;
   bool is_observed() const noexcept override { return options.observe; }
-  void failed(const actor::failed_call& where, std::exception_ptr what) noexcept override;
+  void failed(const actor::failed_call& where, std::exception_ptr thrown) noexcept override;
   void dead_letter(const actor::failed_call& where) noexcept override;
   void escalated() noexcept override;
   void run_blocking(unique_function<void()> call) override;
 
   void make_executors(std::unique_ptr<sched::choice_source> source);
-  static void on_dropped_outside(const std::exception_ptr& what) noexcept;
-  bool print(const actor::failed_call& where, const std::exception_ptr& what) noexcept;
+  static void on_dropped_outside(const std::exception_ptr& failure) noexcept;
+  bool print(const actor::failed_call& where, const std::exception_ptr& failure) noexcept;
   void print_unheard() noexcept;
   void print_never_run(std::uint64_t lost) noexcept;
   std::uint16_t pinned_index(const std::string& name);

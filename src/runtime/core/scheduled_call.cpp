@@ -193,15 +193,15 @@ TROUPE_NOINLINE unique_function<void()> in_contexts(actor::actor_system& system,
                                                     unique_function<void()> procedure) {
   static_cast<void>(make_context(heap));  // an option_error comes here, and not in each call
   return [&system, heap, procedure = std::move(procedure)]() mutable {
-    owned_context here = make_context(heap);
-    std::exception_ptr what;
+    owned_context own_context = make_context(heap);
+    std::exception_ptr failure;
     try {
-      const context_scope inside(*here);
+      const context_scope inside(*own_context);
       return procedure();
     } catch (...) {
-      what = std::current_exception();
+      failure = std::current_exception();
     }
-    actor::report_keeping(system, std::move(what), actor::keep_context(std::move(here)));
+    actor::report_keeping(system, std::move(failure), actor::keep_context(std::move(own_context)));
   };
 }
 
@@ -297,8 +297,8 @@ timer runtime_core::every(std::chrono::nanoseconds period, unique_function<void(
 
 namespace {
 
-runtime_core& running_core(const char* who) {
-  return static_cast<runtime_core&>(actor::running_system(who).runtime);
+runtime_core& running_core(const char* caller) {
+  return static_cast<runtime_core&>(actor::running_system(caller).runtime);
 }
 
 // A task may end before its timers: their calls are none of its turns.
@@ -309,9 +309,9 @@ bool is_in_handler() noexcept {
 
 }  // namespace
 
-timer actor::start_timer(const cell& of, time_span span, time_span period,
+timer actor::start_timer(const cell& actor, time_span span, time_span period,
                          unique_function<void()> sends, const timer_options& options) {
-  auto& core = static_cast<runtime_core&>(actor_system::of(of).runtime);
+  auto& core = static_cast<runtime_core&>(actor_system::of(actor).runtime);
   return period.count() == 0 ? core.after(span, std::move(sends), options)
                              : core.every(period, std::move(sends), options);
 }

@@ -31,12 +31,12 @@ std::string place(const std::source_location& at) {
   return std::string(at.file_name()) + ':' + std::to_string(at.line());
 }
 
-[[noreturn]] void break_off(const std::string& what) {
+[[noreturn]] void break_off(const std::string& reason) {
   if (const auto current = exploring::execution_here()) {
     if (current->on_break) current->on_break();
-    if (current->broken.empty()) current->broken = what;
+    if (current->broken.empty()) current->broken = reason;
   }
-  throw expectation_failed(what);
+  throw expectation_failed(reason);
 }
 
 std::string text_of_current() {
@@ -50,10 +50,10 @@ std::string text_of_current() {
 }
 
 std::string file_name(std::string name) {
-  for (char& one : name) {
-    const bool plain = (one >= 'a' && one <= 'z') || (one >= 'A' && one <= 'Z') ||
-                       (one >= '0' && one <= '9') || one == '-';
-    if (!plain) one = '_';
+  for (char& letter : name) {
+    const bool plain = (letter >= 'a' && letter <= 'z') || (letter >= 'A' && letter <= 'Z') ||
+                       (letter >= '0' && letter <= '9') || letter == '-';
+    if (!plain) letter = '_';
   }
   constexpr std::size_t longest = 100;
   return name.substr(0, longest) + ".schedule";
@@ -127,7 +127,7 @@ class exploration {
     };
     std::string failure;
     try {
-      const exploring::explored_here here(seen);
+      const exploring::explored_here entered(seen);
       const exploring::handler_watch watch(*seen);
       if (told == nullptr) {
         body_(properties);
@@ -204,12 +204,12 @@ void tell_story(explore_report& report, const exploration& exploration,
   report.diagram = svg_diagram(told, report.failure);
 }
 
-void keep(explore_report& report, const exploration& of, const exploring::shrunk& found,
+void keep(explore_report& report, const exploration& searched, const exploring::shrunk& found,
           const std::string& name, const std::string& folder) {
   report.reduced = found.reduced;
   report.shrinking_runs = found.runs;
   report.holds = static_cast<unsigned>(found.plan.holds.size());
-  tell_story(report, of, found.plan, *found.last.seen);
+  tell_story(report, searched, found.plan, *found.last.seen);
   exploring::kept_schedule kept{found.plan, exploring::program_id(), name, found.last.seen->hashes,
                                 report.failure};
   report.schedule = exploring::text_of(kept);
@@ -301,15 +301,15 @@ explore_report explore(const std::function<void(explored_run&)>& body,
   const std::string name = options.name.empty() ? from.function_name() : options.name;
   if (name.find('\n') != std::string::npos)
     throw option_error("troupe: explore: the name has a line break");
-  const exploration of(body, options.dead_letters);
+  const exploration searched(body, options.dead_letters);
   explore_report report;
   bool alone = false;
   for (const exploring::kept_schedule& kept : replays_of(name, alone)) {
-    if (!replay_kept(report, of, kept)) return report;
+    if (!replay_kept(report, searched, kept)) return report;
   }
   if (alone) return report;
   exploring::coverage covered;
-  search(report, of, options, name, covered);
+  search(report, searched, options, name, covered);
   note_coverage(report, covered);
   return report;
 }

@@ -31,10 +31,10 @@ std::string hex(std::uint64_t value) {
 }
 
 std::string quoted(const std::string& text) {
-  std::string made = "'";
+  std::string quoted = "'";
   for (const char letter : text)
-    made += letter == '\'' ? std::string("'\\''") : std::string(1, letter);
-  return made + '\'';
+    quoted += letter == '\'' ? std::string("'\\''") : std::string(1, letter);
+  return quoted + '\'';
 }
 
 struct close_program {

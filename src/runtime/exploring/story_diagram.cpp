@@ -12,11 +12,11 @@ namespace {
 constexpr std::size_t none = told_message::none;
 
 std::string plain(std::string_view text) {
-  std::string made(text);
-  for (char& letter : made) {
+  std::string escaped(text);
+  for (char& letter : escaped) {
     if (letter < ' ' || letter > '~') letter = '?';
   }
-  return made;
+  return escaped;
 }
 
 std::string title_of(const std::string& failure) {
@@ -78,26 +78,26 @@ constexpr int left = 90, top = 90, column_width = 210, row_height = 40, box_widt
               box_height = 22, line_height = 16;
 
 std::string escaped(std::string_view text) {
-  std::string made;
+  std::string diagram;
   for (const char letter : text) {
     switch (letter) {
       case '<':
-        made += "&lt;";
+        diagram += "&lt;";
         break;
       case '>':
-        made += "&gt;";
+        diagram += "&gt;";
         break;
       case '&':
-        made += "&amp;";
+        diagram += "&amp;";
         break;
       case '"':
-        made += "&quot;";
+        diagram += "&quot;";
         break;
       default:
-        made += letter;
+        diagram += letter;
     }
   }
-  return made;
+  return diagram;
 }
 
 class svg_drawing {

@@ -31,10 +31,10 @@ class line {
  public:
   line& add(std::string_view text, std::size_t most = SIZE_MAX) noexcept {
     const bool cut = text.size() > most;
-    for (const char one : text.substr(0, most)) {
+    for (const char letter : text.substr(0, most)) {
       if (size_ == sizeof text_ - 8) return *this;
       // Control characters become spaces, so that it stays one line; characters beyond ASCII stay.
-      text_[size_++] = static_cast<unsigned char>(one) < ' ' || one == '\x7f' ? ' ' : one;
+      text_[size_++] = static_cast<unsigned char>(letter) < ' ' || letter == '\x7f' ? ' ' : letter;
     }
     return cut ? add("…") : *this;
   }
@@ -138,7 +138,7 @@ void add_place(line& line, const actor::failed_call& where) noexcept {
   line.add(", ").add(method, name_max);
 }
 
-void add_what(line& line, const std::exception_ptr& what) noexcept {
+void add_what(line& line, const std::exception_ptr& failure) noexcept {
   constexpr std::size_t what_max = 1'000;
   std::string_view text;
   const std::type_info* type = nullptr;
@@ -152,7 +152,7 @@ void add_what(line& line, const std::exception_ptr& what) noexcept {
     std::free(name);
   };
   try {
-    std::rethrow_exception(what);
+    std::rethrow_exception(failure);
   } catch (const std::exception& exception) {
     type = &typeid(exception);
     const char* const said = exception.what();
@@ -175,14 +175,15 @@ bool write_left_out(std::uint64_t count) noexcept {
 
 }  // namespace
 
-bool failure_lines::write_failure(const std::exception_ptr& what, const actor::failed_call& where,
+bool failure_lines::write_failure(const std::exception_ptr& failure,
+                                  const actor::failed_call& where,
                                   std::uint64_t left_out_before) noexcept {
   if (left_out_before != 0) write_left_out(left_out_before);
   line text;
   text.add(where.is_dropped ? "troupe: dropped error: " : "troupe: failure: ");
   add_place(text, where);
   if (!where.is_dropped || where.id != 0) text.add(": ");
-  add_what(text, what);
+  add_what(text, failure);
   return text.end().write();
 }
 
@@ -191,7 +192,7 @@ void failure_lines::write_text(const char* text) noexcept {
   line.add(text).end().write();
 }
 
-failure_lines::report failure_lines::tell(const std::exception_ptr& what,
+failure_lines::report failure_lines::tell(const std::exception_ptr& failure,
                                           const actor::failed_call& where) noexcept {
   if (a_second_max_ == 0) return {false, false};
   std::uint64_t left_out_before = 0;
@@ -209,7 +210,7 @@ failure_lines::report failure_lines::tell(const std::exception_ptr& what,
     }
     ++written_;
   }
-  if (write_failure(what, where, left_out_before)) return {true, false};
+  if (write_failure(failure, where, left_out_before)) return {true, false};
   std::lock_guard lock(mutex_);
   ++left_out_;
   return {false, !std::exchange(armed_, true)};

@@ -24,7 +24,7 @@ class failure_lines {
     // the caller must have on_time() called after a second, or call cannot_arm()
     bool arm;
   };
-  report tell(const std::exception_ptr& what, const actor::failed_call& where) noexcept;
+  report tell(const std::exception_ptr& failure, const actor::failed_call& where) noexcept;
   void cannot_arm() noexcept;
   // Writes how many lines were left out so far, if any were.
   void tell_left_out() noexcept;
@@ -34,7 +34,7 @@ class failure_lines {
   bool any() const noexcept { return a_second_max_ != 0; }
 
   // Without the limit, for the runtime's end.
-  static bool write_failure(const std::exception_ptr& what, const actor::failed_call& where,
+  static bool write_failure(const std::exception_ptr& failure, const actor::failed_call& where,
                             std::uint64_t left_out_before) noexcept;
   static void write_text(const char* text) noexcept;
 

@@ -38,11 +38,11 @@ failure_log::failure_log(std::size_t kept_max, std::size_t bytes_max)
   others.of_others = true;
 }
 
-std::size_t failure_log::bytes_of(const std::exception_ptr& what,
+std::size_t failure_log::bytes_of(const std::exception_ptr& failure,
                                   const actor::failed_call& where) noexcept {
   std::size_t text = 0;
   try {
-    std::rethrow_exception(what);
+    std::rethrow_exception(failure);
   } catch (const std::exception& exception) {
     const char* const said = exception.what();
     text = said == nullptr ? 0 : std::strlen(said);
@@ -51,9 +51,9 @@ std::size_t failure_log::bytes_of(const std::exception_ptr& what,
   return sizeof(entry) + exception_bytes + text + where.keeps.bytes;
 }
 
-void failure_log::add(std::exception_ptr what, const actor::failed_call& where,
+void failure_log::add(std::exception_ptr failure, const actor::failed_call& where,
                       bool heard) noexcept {
-  const std::size_t bytes = bytes_of(what, where);
+  const std::size_t bytes = bytes_of(failure, where);
   std::list<entry> node, gone;
   try {
     node.emplace_back();
@@ -70,7 +70,7 @@ void failure_log::add(std::exception_ptr what, const actor::failed_call& where,
     } else {
       entry& added = node.front();
       added.where = where;
-      added.what = std::move(what);
+      added.what = std::move(failure);
       added.bytes = bytes;
       added.heard = heard;
     }
@@ -139,7 +139,7 @@ std::vector<failure> failure_log::all() const {
   std::lock_guard lock(mutex_);
   all.reserve(first_.size() + newest_.size());
   for (const std::list<entry>* part : {&first_, &newest_}) {
-    for (const entry& one : *part) all.push_back(as_failure(one));
+    for (const entry& logged : *part) all.push_back(as_failure(logged));
   }
   return all;
 }
@@ -187,7 +187,7 @@ std::vector<failure> failure_log::take_all() {
   std::vector<failure> all;
   try {
     all.reserve(taken.size());
-    for (const entry& one : taken) all.push_back(as_failure(one));
+    for (const entry& logged : taken) all.push_back(as_failure(logged));
   } catch (...) {
     all.clear();
     put_back(taken);
@@ -214,7 +214,7 @@ void failure_log::clear() noexcept {
 void failure_log::throw_first() {
   std::list<entry> first, gone;
   entry before;
-  std::exception_ptr what;
+  std::exception_ptr failure;
   {
     std::lock_guard lock(mutex_);
     if (first_.empty()) return;
@@ -222,9 +222,9 @@ void failure_log::throw_first() {
     bytes_ -= first.front().bytes;
     first_bytes_ -= first.front().bytes;
     drop_surplus(gone);
-    what = first.front().what;
+    failure = first.front().what;
     if (first.front().of_others) {
-      before.what = what;  // its node also keeps it
+      before.what = failure;  // its node also keeps it
     } else {
       before.swap(first.front());
     }
@@ -232,7 +232,7 @@ void failure_log::throw_first() {
   }
   forget(gone);
   forget(first);
-  std::rethrow_exception(what);
+  std::rethrow_exception(failure);
 }
 
 // Destroys the exceptions, then the objects that they refer to; then the nodes become spare ones.

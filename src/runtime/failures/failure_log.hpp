@@ -30,7 +30,7 @@ class failure_log {
   failure_log(std::size_t kept_max, std::size_t bytes_max);
 
   // `heard`: the failure was reported to an observer or to standard error.
-  void add(std::exception_ptr what, const actor::failed_call& where, bool heard) noexcept;
+  void add(std::exception_ptr failure, const actor::failed_call& where, bool heard) noexcept;
   std::vector<failure> all() const;
   std::vector<failure> take_all();
   struct counts {
@@ -61,7 +61,7 @@ class failure_log {
     void swap(entry& other) noexcept;
   };
   static constexpr std::size_t spare_max = 16;
-  static std::size_t bytes_of(const std::exception_ptr& what,
+  static std::size_t bytes_of(const std::exception_ptr& failure,
                               const actor::failed_call& where) noexcept;
   static failure as_failure(const entry& entry);
   void put(std::list<entry>& node, std::list<entry>& gone) noexcept;

@@ -26,10 +26,10 @@ constinit std::atomic<int> bell{-1};
 static_assert(std::atomic<int>::is_always_lock_free);
 
 void ring() noexcept {
-  const std::uint64_t one = 1;
+  const std::uint64_t signals = 1;
   // order: relaxed  written before the handler was installed
   [[maybe_unused]] const auto written =
-      ::write(bell.load(std::memory_order_relaxed), &one, sizeof one);
+      ::write(bell.load(std::memory_order_relaxed), &signals, sizeof signals);
 }
 
 void on_quit(int) {

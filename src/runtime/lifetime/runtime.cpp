@@ -110,8 +110,8 @@ detail::attachment& detail::attach(runtime& home, const void* key,
   return home.core_->attached.get(key, make);
 }
 
-hold detail::hold_here(const char* who) {
-  auto& core = static_cast<runtime_core&>(actor::running_system(who).runtime);
+hold detail::hold_here(const char* caller) {
+  auto& core = static_cast<runtime_core&>(actor::running_system(caller).runtime);
   core.hold();
   return troupe::hold(core.shared_from_this());
 }

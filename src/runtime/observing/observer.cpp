@@ -175,13 +175,13 @@ class observer {
 
  private:
   observed_runtime& keep(runtime_core& core) {
-    auto made = std::make_unique<observed_runtime>(
+    auto entry = std::make_unique<observed_runtime>(
         core, [](observed_runtime& observed, observe::number_tables& all) {
           collect_process(all, false);
           collect_numbers(all, "", observed, false);
         });
     std::lock_guard lock(owned_mutex_);
-    return *(owned_[&core] = std::move(made));
+    return *(owned_[&core] = std::move(entry));
   }
 
   // Null for a runtime that is not observed.

@@ -143,9 +143,9 @@ void write_waits(json_text& out, observed_runtime& observed) {
   }
   out.open('{').member("suspended", count).key("waits").open('[');
   for (const auto& [group, same] : kinds) {
-    const auto& [of_class, handler, at, what, asked] = group;
+    const auto& [of_class, handler, at, description, asked] = group;
     out.open('{').member("class", of_class).member("handler", handler).member("at", at);
-    out.member("for", what).member("of_class", asked).member("calls", same.calls);
+    out.member("for", description).member("of_class", asked).member("calls", same.calls);
     out.member("first", same.first).close('}');
   }
   out.close(']');

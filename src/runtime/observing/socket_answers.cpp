@@ -124,18 +124,19 @@ std::string list(bool longest, std::string_view rest, std::span<observed_runtime
 }
 
 // The answers for one runtime, without further words.
-std::string of_runtime(std::string_view what, std::string_view rest,
+std::string of_runtime(std::string_view command, std::string_view rest,
                        std::span<observed_runtime* const> runtimes) {
   std::uint64_t runtime = 0, id = 0;
-  if (!take_number(rest, runtime) || (what == "actor" && !take_number(rest, id)) || !rest.empty())
+  if (!take_number(rest, runtime) || (command == "actor" && !take_number(rest, id)) ||
+      !rest.empty())
     return refusal(usage);
   if (runtime >= runtimes.size()) return refusal("there is no runtime of that number");
   json_text text;
   observed_runtime& observed = *runtimes[runtime];
-  if (what == "actor") {
+  if (command == "actor") {
     write_story(text, observed, id);
   } else {
-    what == "waits" ? write_waits(text, observed) : write_threads(text, observed);
+    command == "waits" ? write_waits(text, observed) : write_threads(text, observed);
   }
   return std::move(text).take();
 }
@@ -202,19 +203,20 @@ std::optional<std::int64_t> trace_ms_of(std::string_view question) noexcept {
 
 std::string answer(std::string_view question, std::span<observed_runtime* const> runtimes) {
   std::string_view rest = question;
-  const std::string_view what = take_word(rest);
-  if (what == "actors" || what == "longest") return list(what == "longest", rest, runtimes);
-  if (what == "actor" || what == "waits" || what == "threads")
-    return of_runtime(what, rest, runtimes);
-  if (what == "log") return log_levels(rest);
-  if (what == "stacks") return stacks(rest, runtimes);
-  if (what == "history") return history(rest, runtimes);
-  if (what == "turns") return turns(rest);
-  if (what == "summary" && rest.empty()) return summary(runtimes);
-  if (what == "numbers" && (rest.empty() || rest == "components"))
+  const std::string_view command = take_word(rest);
+  if (command == "actors" || command == "longest")
+    return list(command == "longest", rest, runtimes);
+  if (command == "actor" || command == "waits" || command == "threads")
+    return of_runtime(command, rest, runtimes);
+  if (command == "log") return log_levels(rest);
+  if (command == "stacks") return stacks(rest, runtimes);
+  if (command == "history") return history(rest, runtimes);
+  if (command == "turns") return turns(rest);
+  if (command == "summary" && rest.empty()) return summary(runtimes);
+  if (command == "numbers" && (rest.empty() || rest == "components"))
     return numbers(runtimes, !rest.empty());
-  if (what == "dump" && rest.empty()) return dump(runtimes);
-  if (what == "warnings" && rest.empty()) return warnings(runtimes);
+  if (command == "dump" && rest.empty()) return dump(runtimes);
+  if (command == "warnings" && rest.empty()) return warnings(runtimes);
   return refusal(usage);
 }
 

@@ -19,7 +19,7 @@ sched::runnable& make_posted(actor::actor_system& home, unique_function<void()> 
 template <class Procedure>
 void run_posted(actor::actor_system& home, Procedure&& procedure) {
   if (!home.discarding()) {
-    const tasks::inside_procedure here(home);
+    const tasks::inside_procedure entered(home);
     const observe::sampled_procedure sample;
     observe::trace(observe::event::post_begin, nullptr);
     try {

@@ -67,7 +67,7 @@ class component_list : public std::enable_shared_from_this<component_list> {
 
 // The components of that runtime. They may outlive it.
 std::shared_ptr<component_list> components_of(const runtime& rt);
-// The components of the calling code's runtime. Throws usage_error naming `who` if it has none.
-std::shared_ptr<component_list> components_here(const char* who);
+// The components of the calling code's runtime. Throws usage_error naming `caller` if it has none.
+std::shared_ptr<component_list> components_here(const char* caller);
 
 }  // namespace troupe::observing

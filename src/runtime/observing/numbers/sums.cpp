@@ -75,8 +75,8 @@ std::map<std::string_view, operation_sum> sum_up(const io::reactor* reactor) {
   std::map<std::string_view, operation_sum> kinds;
   if (reactor == nullptr || reactor->counted == nullptr) return kinds;
   reactor->counted->for_each_thread([&](const io::thread_operations& of_thread) {
-    of_thread.for_each_kind([&](io::action what, const io::operation_count& counted) {
-      operation_sum& all = kinds[io::name_of(what)];
+    of_thread.for_each_kind([&](io::action action, const io::operation_count& counted) {
+      operation_sum& all = kinds[io::name_of(action)];
       all.operations += counted.done.get();
       all.bytes += counted.bytes.get();
       all.errors += counted.errors.get();

@@ -48,7 +48,7 @@ class thread_times {
     auto operator<=>(const part_name&) const = default;
   };
 
-  explicit thread_times(const actor::actor_system& of) noexcept : system_(of) {}
+  explicit thread_times(const actor::actor_system& system) noexcept : system_(system) {}
   thread_times(const thread_times&) = delete;
   thread_times& operator=(const thread_times&) = delete;
 
@@ -65,8 +65,8 @@ class thread_times {
     std::uint64_t look;
   };
 
-  void look_at(const tasks::running_work& its, std::int64_t now_ns);
-  spent_time& part_of(const tasks::running_work& its);
+  void look_at(const tasks::running_work& work, std::int64_t now_ns);
+  spent_time& part_of(const tasks::running_work& work);
   std::uint64_t cpu_ns_of_parts(unsigned worker) const;
   std::int64_t next_pause();
 

@@ -31,8 +31,8 @@ constexpr trouble_words all_words[] = {
     {trouble::exporter_unavailable, warning_kind::exporter_unavailable, "the exporter of spans", "",
      "See whether the collector runs and can be reached at the exporter's address."}};
 
-const trouble_words& words_of(trouble of) noexcept {
-  return *std::ranges::find(all_words, of, &trouble_words::of);
+const trouble_words& words_of(trouble kind) noexcept {
+  return *std::ranges::find(all_words, kind, &trouble_words::of);
 }
 
 // "GET /users", "SELECT 1 in sqlite": the labels in the order of the words.

@@ -52,7 +52,7 @@ void wait_cycles::leave(std::size_t at) {
   if (!path_.empty()) nodes_[path_.back()].low = std::min(nodes_[path_.back()].low, asker_node.low);
   if (asker_node.low != asker_node.number) return;
   const auto begin = std::ranges::find(stack_, at);
-  for (auto one = begin; one != stack_.end(); ++one) nodes_[*one].set = sizes_.size();
+  for (auto member = begin; member != stack_.end(); ++member) nodes_[*member].set = sizes_.size();
   sizes_.push_back(static_cast<std::size_t>(stack_.end() - begin));
   stack_.erase(begin, stack_.end());
 }

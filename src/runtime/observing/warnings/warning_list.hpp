@@ -61,7 +61,7 @@ class warning_list {
   // Calls `look` with the name of each kind and its kind_counts.
   void for_each_kind(auto look, time_point now = std::chrono::steady_clock::now()) const {
     std::array<kind_counts, warning_kinds> counts = counts_;
-    for (const auto& [of, shown] : all_)
+    for (const auto& [kind, shown] : all_)
       counts[static_cast<std::size_t>(shown.kept.kind)].active += is_active(shown.kept, now);
     for (std::size_t i = 0; i < counts.size(); ++i)
       look(name_of(static_cast<warning_kind>(i)), counts[i]);

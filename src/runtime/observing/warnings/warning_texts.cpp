@@ -20,8 +20,8 @@ std::string time_text(std::int64_t ns) {
   return "less than 1 us";
 }
 
-std::string counted(std::uint64_t number, const char* what) {
-  return std::to_string(number) + " " + what + (number == 1 ? "" : "s");
+std::string counted(std::uint64_t number, const char* noun) {
+  return std::to_string(number) + " " + noun + (number == 1 ? "" : "s");
 }
 
 }  // namespace troupe::observing

@@ -9,6 +9,6 @@ namespace troupe::observing {
 // "5.2 ms", "12 s".
 std::string time_text(std::int64_t ns);
 // "1 call", "2 calls".
-std::string counted(std::uint64_t number, const char* what);
+std::string counted(std::uint64_t number, const char* noun);
 
 }  // namespace troupe::observing
