@@ -49,7 +49,7 @@ std::size_t offset_of_base() noexcept {
 // A counted address of an actor of class T. Messages go through it; the actor's object is never
 // touched directly.
 //
-// Thread: any. Cost: to copy or drop a ref is one atomic operation. Lifetime: refs keep the actor
+// Thread: any. Cost: one atomic operation to copy or drop a ref. Lifetime: refs keep the actor
 // alive; when the last ref is dropped and the actor has handled its mail, the runtime destroys the
 // actor. A ref may outlive the runtime: messages sent through it are then dropped.
 //
@@ -69,10 +69,10 @@ class ref {
   ref(const ref& other) noexcept : address_(other.address_) { share(); }
   ref(ref&& other) noexcept : address_(std::exchange(other.address_, {})) {}
   // Converts a ref of a class that derives publicly from T: the new ref is of the same actor, as a
-  // T. All operations work through it; only `consume` demands more (see there). The two classes may
+  // T. All operations work through it; only `consume` has further conditions. The two classes may
   // differ in `reentrant`: the actor's own class decides. Cost: a message to a base that does not
-  // lie at the beginning of the object takes one more block, about 10 ns. Throws usage_error if the
-  // base begins more than 32,767 bytes behind the beginning of the object.
+  // lie at the beginning of the object allocates one more block, in about 10 ns. Throws usage_error
+  // if the base begins more than 32,767 bytes behind the beginning of the object.
   template <class Derived>
   requires(!std::is_same_v<Derived, T> && std::is_convertible_v<Derived*, T*> &&
            std::is_base_of_v<T, Derived>) ref(const ref<Derived>& other)
@@ -208,8 +208,7 @@ class ref {
   // suspend the actor's turn. Thread: any. Errors: the future gets actor_stopped if the actor has
   // stopped, or stops before it answers. If a bounded mailbox is full and its policy is
   // when_full::suspend, the ask waits for space, in the order in which the waiting senders began to
-  // wait; a timeout or a stop token that ends this wait means that nothing was asked. Otherwise as
-  // tell().
+  // wait; if a timeout or a stop token ends this wait, nothing was sent. Otherwise as tell().
   //
   // Example:
   //     struct Adder {

@@ -206,7 +206,7 @@ ref<T> spawn(const placement& where, Args&&... args) {
 cell& make_adopted(const placement& where, const cell_type& type, void* object);
 [[noreturn]] void refuse_no_object();
 
-// Turns an existing object, which the caller gives away, into an actor.
+// Turns an existing object into an actor. It takes the object's ownership.
 template <class T>
 ref<T> activate_object(const placement& where, std::unique_ptr<T> object) {
   constexpr bool is_class = std::is_class_v<T> && !std::is_const_v<T>,

@@ -1,4 +1,4 @@
-// cache: values that are loaded when they are wanted, each once, and kept for a while.
+// cache: keeps values for a while, and loads each value once, when it is first needed.
 #pragma once
 
 #include "troupe/base/language.hpp"
@@ -43,8 +43,8 @@ class cache_state final : public cache_core {
     entry_times times;
   };
 
-  // One party that asks for a value: it has found the value, or a failure that is kept, or else it
-  // is a party of a load. The key outlives it.
+  // One party that asks for a value: it has found the value or a kept failure, or it takes part in
+  // a load. The key outlives it.
   class party {
    public:
     party(cache_state& cache, const Key& key) : cache_(cache), key_(key) { cache.look_up(*this); }
@@ -103,7 +103,8 @@ class cache_state final : public cache_core {
   }
 
   held find(const Key& key) {
-    std::vector<entry> gone;  // destroyed after the mutex was left, since values are the user's
+    std::vector<entry>
+        gone;  // destroyed after the mutex is unlocked, since destructors of values are user code
     const std::lock_guard lock(mutex_);
     const entry* const known = fresh(key, gone);
     const bool is_hit = known != nullptr && known->value != nullptr;
@@ -155,7 +156,7 @@ class cache_state final : public cache_core {
   }
 
  private:
-  // All of these under the mutex, but load().
+  // Call all of these under the mutex, except for load().
   task<held> load(const Key& key) {
     {
       const std::lock_guard lock(mutex_);
@@ -169,7 +170,7 @@ class cache_state final : public cache_core {
     gone.push_back(std::move(one));
     entries_.erase(key);
   }
-  // The entry, which counts as used now; null if there is none, or none any more.
+  // The entry, which counts as used now; null if there is none, or if it has expired.
   entry* fresh(const Key& key, std::vector<entry>& gone) {
     entry* const known = entries_.use(key);
     if (known == nullptr) return nullptr;
@@ -216,7 +217,7 @@ class cache_state final : public cache_core {
     const std::lock_guard lock(mutex_);
     if (--asker.flight_->parties == 0) forget_load(asker);
   }
-  // Returns false if it was forgotten before, since the key was put or erased.
+  // Returns false if a put() or an erase() of the key has removed it before.
   bool forget_load(const party& asker) {
     const auto known = loads_.find(asker.key_);
     if (known == loads_.end() || known->second != asker.flight_) return false;
@@ -262,17 +263,18 @@ class cache_call {
 }  // namespace kit
 
 // Keeps the values of keys, and loads those that it does not have. Parties that ask for the same
-// key at the same time share one load: one of them runs it, the others wait. If that one is
-// cancelled or its time is over, the next one loads. A load that fails fails for all waiting
-// parties; unless keep_failures is set, the next get() loads again. Copies refer to the same cache.
+// key at the same time share one load: one of them runs it, the others wait. If that party is
+// cancelled or its time is over, the next party loads. If a load fails, all waiting parties get its
+// exception; unless keep_failures is set, the next get() loads again. Copies refer to the same
+// cache.
 //
 // Thread: any, but get() is awaited in a handler or a task. `load` may be called by several threads
 // at a time, for different keys; the hash and the comparison of keys run under a mutex. Cost:
 // find() of a known key 40 ns, get() 60 ns, and a copy of the value: use a std::shared_ptr<const T>
 // for large ones. Memory: 140 bytes for each entry, and the heap memory of its key and value. An
-// expired entry takes its memory until it is asked for, gives way to newer ones, or drop_expired()
-// is called. Errors: option_error. Limits: a load that asks the cache for its own key waits for
-// itself.
+// expired entry keeps its memory until a get() or find() of its key, until newer entries replace
+// it, or until drop_expired(). Errors: option_error. Limits: a load that asks the cache for its own
+// key waits for itself.
 //
 // Example:
 //     troupe::task<std::string> load_name(const int& id) {
@@ -300,16 +302,16 @@ class cache {
 
  public:
   // `load` makes the value of a key: it takes a const Key& and returns the value, a task of it, or
-  // another awaitable. A task may keep the reference: the key outlives it. The absence of a value
-  // is also cached if the Value is a std::optional<T>, for as long as any other value.
+  // another awaitable. A task may keep the reference: the key outlives it. If Value is a
+  // std::optional<T>, an empty one is also cached, for as long as any other value.
   template <class Load>
   requires std::invocable<Load&, const Key&> cache(cache_options options, Load load)
       : state_(std::make_shared<state>(options, [load = std::move(load)](const Key& key) mutable {
           return kit::as_made_task<Value>(load, key);
         })) {}
 
-  // The value of the key, which is loaded if it is not there: co_await it, with timeout() or stop()
-  // if need be. Errors: timed_out, cancelled, and the exceptions of `load`.
+  // The value of the key, which is loaded if the cache does not have it: co_await it, optionally
+  // with timeout() or stop(). Errors: timed_out, cancelled, and the exceptions of `load`.
   using getting = tasks::limited_task<kit::cache_call<Key, Value, Hash>>;
   getting get(Key key) const { return getting(std::in_place, state_, std::move(key)); }
 
@@ -318,15 +320,15 @@ class cache {
     const std::shared_ptr<const Value> known = state_->find(key);
     return known == nullptr ? std::nullopt : std::optional<Value>(*known);
   }
-  // Stores a value. The result of a running load of the key is not stored any more; the parties
-  // that wait for it get its result. Thread: any.
+  // Stores a value. A running load of the key still gives its result to the parties that wait for
+  // it, but the result is not stored. Thread: any.
   void put(const Key& key, Value value) const {
     state_->put(key, std::make_shared<const Value>(std::move(value)));
   }
-  // Forgets the value, as after a change of its source: the next get() loads, even if a load runs
-  // now. Returns whether there was an entry. Thread: any.
+  // Removes the value, for instance after a change of its source: the next get() loads, even if a
+  // load is running now. Returns whether there was an entry. Thread: any.
   bool erase(const Key& key) const { return state_->erase(key); }
-  // Forgets all. Thread: any.
+  // Removes all values. Thread: any.
   void clear() const { state_->clear(); }
   // Frees the memory of expired entries. Thread: any. Cost: it looks at each entry under the mutex.
   void drop_expired() const { state_->drop_expired(); }

@@ -31,12 +31,13 @@ struct cache_options {
   // How many entries the cache keeps at most; it drops the least recently used entry first.
   // Default 10,000; at least 1.
   std::size_t entries_max = 10'000;
-  // How long after it was loaded or put an entry is given. Default: without end; longer than 0.
+  // The time for which an entry is valid after it was loaded or put. Default: no limit; longer than
+  // 0.
   time_span expire_after_write = time_span::max();
-  // How long after its last use an entry is given. Default: without end; longer than 0.
+  // The time for which an entry is valid after its last use. Default: no limit; longer than 0.
   time_span expire_after_access = time_span::max();
-  // How long a load that failed is remembered: until then get() throws its error again. Such an
-  // entry counts among entries_max. Default 0: failures are not kept.
+  // The time for which a failed load is kept: get() throws its error again. Such an entry counts
+  // among entries_max. Default 0: failures are not kept.
   time_span keep_failures{};
 };
 
@@ -79,8 +80,8 @@ class cache_core {
   const std::unique_ptr<clock_state> clock_;
 };
 
-// One load of a key, and the parties that wait for it. The holder of the turn loads; if it gives
-// up, the next one has the turn. When the load is over, all have it.
+// One load of a key, and the parties that wait for it. The party that has the turn loads; if it
+// gives up, the next party gets the turn. When the load is over, all parties have the turn.
 class cache_flight {
  public:
   struct waiting : sync::permit_waiter {

@@ -44,13 +44,14 @@ struct circuit_options {
   double failure_rate = 0.5;
   // With fewer finished calls within the window it does not open. Default 10; at least 1.
   std::uint32_t calls_min = 10;
-  // How far back calls count. The window moves in steps of a tenth. Default 10 s; at least 10 ns.
+  // The length of the window in which calls count. It moves in steps of a tenth. Default 10 s; at
+  // least 10 ns.
   time_span window = std::chrono::seconds(10);
   // How long an open circuit refuses calls before it lets trials through. Default 5 s; at least
   // 1 ns.
   time_span open_for = std::chrono::seconds(5);
-  // How many calls pass as trials. When so many have succeeded, the circuit closes; the first that
-  // fails opens it again. Default 1; at least 1.
+  // The number of calls that pass as trials. When all of them have succeeded, the circuit closes;
+  // the first failed trial opens it again. Default 1; at least 1.
   std::uint32_t trials = 1;
 };
 
@@ -127,13 +128,13 @@ class circuit_breaker {
   // Throws circuit_open.
   [[nodiscard]] permit enter() const;
 
-  // Runs the task and gives its value or its exception. The task is destroyed without having begun,
-  // and circuit_open thrown, if the breaker refuses it. `counts` decides which exceptions are
-  // failures of the service: it takes a `const std::exception&` (other exceptions are then none) or
-  // a `const std::exception_ptr&`. An exception that it declines counts as a success, or as neither
-  // if the error shows that nothing was done, by a fault of the caller or of this program. A
-  // cancelled call never counts. Instead of a task it may be given a callable that makes one, which
-  // is not called if the call is refused.
+  // Runs the task and returns its value or throws its exception. If the breaker refuses the call,
+  // it throws circuit_open, and destroys the task before it begins. `counts` decides which
+  // exceptions are failures of the service: it takes a `const std::exception&` (exceptions of other
+  // types then never count) or a `const std::exception_ptr&`. An exception for which it returns
+  // false counts as a success; but it does not count at all if the error shows that nothing was
+  // done, by a fault of the caller or of this program. A cancelled call never counts. Instead of a
+  // task it may be given a callable that makes one, which is not called if the call is refused.
   template <class T, class Predicate = fault_of_service>
   [[nodiscard]] task<T> call(task<T> made, Predicate counts = {}) const {
     return run(std::move(made), *this, std::move(counts));
@@ -152,7 +153,8 @@ class circuit_breaker {
   void reset() const;
 
  private:
-  // The task comes first, so that this one remembers the same object as it (task.hpp).
+  // The task is the first parameter, so that this coroutine remembers the same object as the task
+  // (task.hpp).
   template <class T, class Predicate>
   static task<T> run(task<T> made, circuit_breaker self, Predicate counts) {
     permit inside = self.enter();

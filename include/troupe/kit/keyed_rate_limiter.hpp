@@ -18,9 +18,9 @@
 namespace troupe {
 
 // A rate_limiter for each key, all with the same limit. It remembers the keys_max keys that were
-// used last. A key that it has forgotten begins anew with a full bucket; keys_max should therefore
-// exceed the number of keys that occur within the time in which a bucket fills. Copies refer to the
-// same buckets.
+// used last. A key that it no longer remembers begins again with a full bucket; keys_max should
+// therefore exceed the number of keys that occur while a bucket fills. Copies refer to the same
+// buckets.
 //
 // Thread: any; the hash and the comparison of keys run under a mutex. Cost: 40 ns, for 1,000 keys.
 // Memory: 210 bytes for each key, and the key's heap memory. Errors: option_error.

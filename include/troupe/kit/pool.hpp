@@ -1,4 +1,4 @@
-// pool: resources that are made when they are wanted, lent one by one, and used again.
+// pool: makes resources when they are needed, lends them one by one, and reuses them.
 #pragma once
 
 #include "troupe/base/language.hpp"
@@ -177,8 +177,7 @@ class pool {
   using state = kit::pool_state<Resource>;
 
  public:
-  // A resource that is lent. The lease returns it when it is destroyed, on whichever thread.
-  // Move-only.
+  // A resource that is lent. The destructor of the lease returns it, on any thread. Move-only.
   class [[nodiscard]] lease {
    public:
     lease() noexcept = default;
@@ -247,9 +246,9 @@ class pool {
     if constexpr (!std::is_same_v<IsReusable, int>) state_->is_reusable = std::move(is_reusable);
   }
 
-  // Lends a resource: co_await it, with timeout() or stop() if need be, for a lease. The limits
-  // hold for all of it, the wait for others, the check of an idle resource and the making of a new
-  // one. Waiting callers are served in order. Errors: timed_out, cancelled, pool_closed, and the
+  // Lends a resource: co_await it, optionally with timeout() or stop(), for a lease. The limits
+  // cover the wait for other callers, the check of an idle resource and the making of a new one.
+  // Waiting callers are served in order. Errors: timed_out, cancelled, pool_closed, and the
   // exceptions of `make`. Thread: in a handler or a task. A plain thread lets a task do it:
   // `rt.spawn(connections.borrow().as_task()).get()`, or one of your own that sets a limit.
   using borrowing = tasks::limited_task<kit::borrow_call<Resource>>;

@@ -51,24 +51,25 @@ struct pool_options {
   // The number of resources that the pool keeps even if no caller needs them. They are made when
   // the pool is first used, and replaced later. Default 0; at most `max`.
   std::size_t min = 0;
-  // How many resources there are at most, with those that are being made. Default 10; at least 1.
+  // The maximum number of resources, including those that are being made. Default 10; at least 1.
   std::size_t max = 10;
-  // A resource that no caller wanted for so long is destroyed, unless there are no more than `min`.
+  // A resource that was idle for this time is destroyed if the pool has more than `min` resources.
   // Default 10 min.
   time_span idle_max = std::chrono::minutes(10);
-  // A resource that is older is destroyed as soon as it is not in use. Default: none.
+  // The maximum age of a resource: an older one is destroyed as soon as it is not in use. Default:
+  // no limit.
   time_span life_max = time_span::max();
-  // A resource that was idle for at least so long is checked before it is lent, and when the pool
-  // looks at its idle resources. Default 500 ms; 0: always.
+  // A resource that was idle for at least this time is checked before it is lent, and when the pool
+  // inspects its idle resources. Default 500 ms; 0: always.
   time_span check_after = std::chrono::milliseconds(500);
-  // How often the pool looks at its idle resources: it destroys the old ones, checks the others,
-  // and makes those that lack. Default 30 s; longer than 0. These looks do not keep the program
-  // alive.
+  // How often the pool inspects its idle resources: it destroys old ones, checks the others, and
+  // makes new ones up to `min`. Default 30 s; longer than 0. These inspections do not keep the
+  // program alive.
   time_span look_every = std::chrono::seconds(30);
 };
 
-// How long callers waited for a resource of a pool, or until they gave up: how many waited for at
-// most each of these times, and behind the last one how many waited longer.
+// The upper bounds of the buckets in which a pool counts the waits of its callers, by the time
+// until they got a resource or gave up. A further bucket counts longer waits.
 inline constexpr std::array<double, 14> pool_wait_seconds{
     0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10};
 

@@ -66,7 +66,8 @@ class rate_limiter {
  public:
   explicit rate_limiter(rate_limit limit = {});
 
-  // Takes tokens. Returns false, and takes none, if there are not enough now, or if others wait.
+  // Takes tokens. Returns false, and takes none, if there are not enough now, or if other callers
+  // wait.
   [[nodiscard]] bool try_acquire(std::uint64_t tokens = 1) const;
 
   // Waits for tokens and takes them: co_await it in a handler or a task, with timeout() or stop()
@@ -77,11 +78,11 @@ class rate_limiter {
   using acquiring = tasks::limited_task<kit::token_call>;
   acquiring acquire(std::uint64_t tokens = 1) const;
 
-  // How long it takes until this number of tokens can be had, after those who wait have had theirs:
-  // for a Retry-After. Zero: try_acquire would succeed now.
+  // The time until this number of tokens is available, after the waiting callers got theirs: for a
+  // Retry-After. Zero: try_acquire would succeed now.
   std::chrono::nanoseconds wait_time(std::uint64_t tokens = 1) const;
 
-  // The number of tokens that are there now.
+  // The number of tokens that are available now.
   std::uint64_t available() const;
 
  private:

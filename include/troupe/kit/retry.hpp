@@ -26,8 +26,8 @@ namespace troupe {
 // How the delays of many callers are spread, so that they do not all return at the same moment.
 // Under the simulated policy the random numbers come from the seed.
 enum class retry_jitter : std::uint8_t {
-  full,   // a random part of the delay, between nothing and all of it; the default
-  equal,  // half of the delay, and a random part of the other half
+  full,   // a random time between zero and the delay; the default
+  equal,  // half of the delay plus a random part of the other half
   none,   // the whole delay
 };
 
@@ -51,11 +51,11 @@ struct retry_report {
 // How often and after which delays retry() calls again. An aggregate of plain values: it may be
 // written where it is used. A value that makes no sense is an option_error of the call.
 struct retry_policy {
-  // How many attempts there are, with the first one. Default 3; at least 1.
+  // The maximum number of attempts, including the first. Default 3; at least 1.
   unsigned attempts = 3;
-  // The delay before the first retry; before each later one `factor` times as long, up to
-  // delay_max. Default 100 ms, 2, 10 s. The jitter makes the delays shorter. An error that is a
-  // try_later makes the delay at least as long as the error's own time.
+  // The delay before the first retry. Each later delay is `factor` times as long, up to delay_max.
+  // Default 100 ms, 2, 10 s. The jitter makes the delays shorter. An error that is a try_later
+  // makes the delay at least as long as the error's own time.
   time_span delay = std::chrono::milliseconds(100);
   double factor = 2;
   time_span delay_max = std::chrono::seconds(10);
@@ -199,16 +199,16 @@ task<made_value<Maker>> run_retry(retry_policy policy, Maker make, Predicate ret
 
 // Awaits the result of `make`, and calls it again when that fails: co_await the returned task.
 // `make` is called before each attempt, without arguments or with a retry_attempt, and returns a
-// task or anything else that can be awaited. The task gives the value of the first attempt that
+// task or anything else that can be awaited. The task returns the value of the first attempt that
 // succeeds. If none does, it throws the error of the last attempt, unchanged; retry_policy::report
-// then holds the number of attempts, and why there were no more.
+// then holds the number of attempts, and why they ended.
 //
 // `retries` decides which errors are retried. It takes a `const std::exception&` (other exceptions
 // are then not retried) or a `const std::exception_ptr&`. Cancellation is never retried:
 // `cancelled` ends the call at once, also during a delay.
 //
 // Thread: the turns of the caller. Cost: 40 ns and two frames where the first attempt succeeds;
-// 4.5 us for each that fails, as exceptions cost. Errors: option_error for a
+// 4.5 us for each failed attempt, because of its exception. Errors: option_error for a
 // policy that makes no sense. Lifetime: `make` and `retries` are kept until the task has ended, and
 // `make` until the attempt that it made has ended.
 //

@@ -12,8 +12,8 @@ struct retry_budget_options {
   // Retries for each call, over the long run. Default 0.1: when a service is down, it gets 1.1
   // times the usual number of requests, and not `attempts` times as many. 0 to 1000.
   double ratio = 0.1;
-  // Retries a second that are allowed however few the calls are, so that a client with few calls
-  // can retry as well. Default 1. 0 to a million.
+  // Retries in each second that are allowed even without calls, so that a client with few calls can
+  // also retry. Default 1. 0 to a million.
   double per_second = 1;
   // The largest number of unused retries that is kept, and the number at the beginning. Default 10;
   // at least 1, at most a million.
@@ -21,7 +21,7 @@ struct retry_budget_options {
 };
 
 // A token bucket of retries that many calls share: each call puts `ratio` of a token into it, each
-// retry takes a whole one, and without one the call fails with the error that it has. Therefore
+// retry takes a whole token, and without a token the call fails with its last error. Therefore
 // retries cannot multiply an overload. Give it to retry() in retry_policy::budget. Copies refer to
 // the same budget.
 //
@@ -34,7 +34,7 @@ class retry_budget {
  public:
   explicit retry_budget(retry_budget_options options = {});
 
-  // Counts a call, which is no retry. retry() does both of these itself.
+  // Counts a call that is not a retry. retry() calls this and take() itself.
   void count_call() const;
   // Takes a token for one retry. Returns false if there is none.
   bool take() const;

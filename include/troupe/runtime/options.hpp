@@ -38,8 +38,8 @@ struct failure {
   failure() = default;
   failure(const failure&) = default;
   failure(failure&&) noexcept = default;
-  // By swaps, so that the old members are destroyed in the right order: the exception before the
-  // memory that it may refer to.
+  // Assignment swaps, so that the old members are destroyed in the right order: the exception
+  // before the memory that it may refer to.
   failure& operator=(failure other) noexcept {
     memory.swap(other.memory);
     std::swap(what, other.what);
@@ -68,12 +68,12 @@ struct dead_letter {
 
 // How much an actor may do in one turn before the next actor of its worker runs.
 struct turn_limits {
-  // Messages in one turn. Default 4096; at least 1. If it is less than a sender sends in one turn,
-  // a mailbox may grow. 1 is the fairest, and costs one queue operation for each message.
+  // Messages in one turn. Default 4096; at least 1. If a sender sends more in one of its turns, the
+  // receiver's mailbox may grow. 1 is the fairest, and costs one queue operation for each message.
   unsigned messages = 4096;
   // Time for one turn, in microseconds. Default 100; the largest value means no limit. The turn
-  // checks the clock after nine messages; after each message if the actor's handlers are slow,
-  // otherwise as often as the speed so far suggests. A handler is never interrupted.
+  // checks the clock after nine messages; then after each message if the actor's handlers are slow,
+  // otherwise at intervals that follow their speed. A handler is never interrupted.
   time_span time = std::chrono::microseconds(100);
 };
 
@@ -87,17 +87,17 @@ struct turn_limits {
 //     rt.run();
 struct runtime_options {
   // Threads of the pool. 0 (default): one thread for each CPU that the process may use (affinity
-  // and cgroup quota), or 3 if that number is unknown. At most 1024; more is an option_error. The
-  // environment variable TROUPE_WORKERS is an upper limit of a number that is set here as well;
-  // with 0 it is the number. The simulated policy has one thread; there this number, or 4, only
-  // decides into how many parts parallel work is cut.
+  // and cgroup quota), or 3 if that number is unknown. At most 1024; more is an option_error. If
+  // the environment variable TROUPE_WORKERS is set, it replaces 0, and is an upper limit of a
+  // number that is set here. The simulated policy has one thread; with it this number (4 for 0)
+  // only decides into how many parts parallel work is cut.
   unsigned workers = 0;
 
   // Default work_stealing. The environment variable TROUPE_POLICY (the policy's name) overrides it.
   troupe::policy policy = troupe::policy::work_stealing;
 
-  // Seed for the choices of the simulated policy, and for a thief's choice of victims. Default 1.
-  // TROUPE_SEED overrides it.
+  // Seed for the choices of the simulated policy, and for the choice of the worker from which an
+  // idle worker steals. Default 1. TROUPE_SEED overrides it.
   std::uint64_t seed = 1;
 
   // Maximum number of threads for calls that block (blocking()). Each thread starts when it is
@@ -122,7 +122,7 @@ struct runtime_options {
 
   // True: SIGQUIT (Ctrl-\ on a terminal) writes runtime::dump() to standard error and does not end
   // the program. Costs one thread that sleeps until then. When the last runtime with this option
-  // ends, the signal gets its former meaning back. Default false.
+  // ends, the former handler of the signal is restored. Default false.
   bool dump_on_sigquit = false;
 
   // The mechanism for I/O. Default automatic: epoll, which is faster for servers
@@ -158,25 +158,25 @@ struct runtime_options {
   bool stop_on_failure = false;
 
   // Called for each dead letter, on the thread that finds it. It must not throw. Default: dead
-  // letters are only counted. It is not called for dead letters that it causes itself at once, nor
-  // for messages that are sent while the runtime is destroyed. A message that it sends, and that
-  // becomes a dead letter later, is a new dead letter: a function that always sends to an ended
-  // actor causes an endless sequence.
+  // letters are only counted. It is not called for dead letters that it causes during the call, nor
+  // for messages that are sent while the runtime is destroyed. If it sends a message that becomes a
+  // dead letter later, it is called again: a function that always sends to an actor that ends
+  // causes an endless sequence.
   std::function<void(const dead_letter&)> on_dead_letter{};
 
   // True: the runtime counts its messages by class and handler, and other processes of the same
-  // user can look into it: a Unix socket of this process gives the counts, the actors and the
-  // events that they wait for (docs/guide/observing.md). Costs a few ns a message, and a thread
-  // that keeps no program alive. Default false. TROUPE_OBSERVE (1 or 0) overrides it.
+  // user can look into it: a Unix socket of this process answers with the counts, the actors and
+  // the events that they wait for (docs/guide/observing.md). Costs a few ns for each message, and
+  // one thread, which does not keep the program alive. Default false. TROUPE_OBSERVE (1 or 0)
+  // overrides it.
   bool observe = false;
   // Bytes of the flight recorder of each thread: a ring of its last turns (actor, handler, number
   // of messages), with the lines at which they wait, steals, mail from other threads, ends of I/O
-  // and
-  // times. A crash writes the newest ones to standard error; `troupe dump` and GDB show them, GDB
-  // even of a core file (docs/guide/debugging.md). A turn takes 6 bytes, or 12 if it is slow; pages
-  // are touched as they fill. At least 64 KiB, at most 16 MiB, else an option_error; the first
-  // runtime of a process with the option decides for all. Default 0: none. TROUPE_FLIGHT_RECORDER
-  // (a number of MiB, 0 to 16) overrides it.
+  // and times. A crash writes the newest turns to standard error; `troupe dump` and GDB show them,
+  // GDB also from a core file (docs/guide/debugging.md). A turn takes 6 bytes, or 12 if it is slow;
+  // pages are touched as they fill. At least 64 KiB, at most 16 MiB, else an option_error; the
+  // first runtime of a process with the option decides for all. Default 0: none.
+  // TROUPE_FLIGHT_RECORDER (a number of MiB, 0 to 16) overrides it.
   std::size_t flight_recorder_bytes = 0;
   // Called for each warning of an observed runtime: when its cause is first found, and when the
   // cause is found again, though not sooner than `warnings.again`. The observer's thread calls it;
@@ -253,10 +253,9 @@ struct spawn_options {
   // run() has thrown another failure; an exception that answers an ask may not. Default false;
   // option_error without a context.
   bool rolls_back = false;
-  // For those who look into the program: dumps, reports of stalls and lists of actors show it
-  // beside
-  // the actor's class and id (docs/guide/observing.md). Several actors may have the same. Default:
-  // none. Costs about 100 ns, and the memory of the other options.
+  // Dumps, stall reports and lists of actors show it beside the actor's class and id
+  // (docs/guide/observing.md). Several actors may have the same. Default: none. Costs about 100 ns,
+  // and the memory of the other options.
   actor_name name{};
 };
 
@@ -308,9 +307,9 @@ enum class stop_mode {
   // waiting messages, and those that they cause, are still handled; holds do not count
   drain,
   // Running handlers end; all messages become dead letters. Suspended turns stay suspended, and the
-  // mail behind them stays too. But if the operation that a turn awaits completes meanwhile, the
-  // turn continues, and its next wait throws cancelled. An actor with a thread of its own that is
-  // not constructed yet never will be, and a blocking call that has not begun never begins.
+  // mail behind them stays. But if the operation that a turn awaits completes meanwhile, the turn
+  // continues, and its next wait throws cancelled. A pinned actor that is not constructed yet is
+  // never constructed, and a blocking call that has not begun never begins.
   discard,
 };
 

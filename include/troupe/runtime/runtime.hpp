@@ -108,8 +108,8 @@ class main_thread {
     };
   }
   // The same for threads of your own: blocks until the function has returned. Throws usage_error,
-  // before anything is sent, on the main thread itself, which would wait for itself, and in
-  // handlers and on threads of the pool, where `co_await main().call(f)` is the right call.
+  // and sends nothing, on the main thread, which would wait for itself, and in handlers and on
+  // threads of the pool: use `co_await main().call(f)` there.
   template <class Function>
   auto call_and_wait(Function&& function) const {
     check_may_wait();
@@ -145,16 +145,16 @@ class runtime {
   runtime& operator=(const runtime&) = delete;
 
   // Discards all waiting messages, waits for the running handlers, and destroys all actors. An
-  // actor that those handlers or the destructors spawn meanwhile is never constructed: the ref is
-  // of a stopped actor. Do not destroy a runtime in one of its own handlers: the destructor would
-  // wait for that handler; instead it ends the program with a message. Use stop() there.
+  // actor that those handlers or the destructors spawn meanwhile is never constructed: its ref
+  // refers to a stopped actor. Do not destroy a runtime in one of its own handlers: the destructor
+  // cannot wait for that handler, and ends the program with a message. Use stop() there.
   ~runtime();
 
   // Creates an actor of class T on the pool. The constructor runs on the calling thread before
   // spawn() returns, and an exception from it is thrown here. Thread: any. Cost: about 20 ns.
   // Memory: 24 bytes + sizeof(T), rounded up to a multiple of alignof(T) and of 8 bytes (above 256
   // bytes: of 64; above 4 KiB: of 1024). An actor above 16 KiB is a block from malloc, which takes
-  // microseconds. Throws std::bad_alloc; option_error for turn limits of no messages or of a
+  // microseconds. Throws std::bad_alloc; option_error for a turn limit of 0 messages or of a
   // negative time.
   template <class T, class... Args>
   requires(!actor::starts_with_v<spawn_options, Args...> &&
@@ -220,9 +220,9 @@ class runtime {
   //
   // Thread: any. Cost: about 45 ns; about 200 bytes while the task sleeps (sleep_for), and 64 more
   // while the future exists. Errors: throws std::bad_alloc; if memory runs out later, before the
-  // task's first turn, std::bad_alloc is the task's result. Lifetime: a lambda that captures must
-  // outlive the task that a call of it made, as in `[x]() -> task<> {…}()`; a lambda that is called
-  // in the same expression does not. Pass the lambda itself instead, to the next overload.
+  // task's first turn, std::bad_alloc is the task's result. Lifetime: a lambda with captures must
+  // outlive the task that its call made. A lambda that is called where it is written, `[x]() ->
+  // task<> {…}()`, does not: pass the lambda itself to the next overload.
   template <class T>
   future<T> spawn(task<T>&& running) {
     return actor::spawn_task(actor::placement{system()}, std::move(running));
@@ -264,9 +264,9 @@ class runtime {
     return spawn(std::move(running));
   }
 
-  // Both with a context of the task's own. this_context() returns it in all parts of the task,
-  // after a co_await as well. Errors: option_error as make_context. Lifetime: the context ends with
-  // the task: neither the value nor the exception may refer to it.
+  // Both overloads with a context of the task's own. this_context() returns it in all parts of the
+  // task, after a co_await as well. Errors: option_error as make_context. Lifetime: the context
+  // ends with the task: neither the value nor the exception may refer to it.
   //
   // Example:
   //     troupe::task<int> letters(std::string text) {
@@ -332,11 +332,11 @@ class runtime {
 
   // A descriptor for a loop that sleeps in poll(2), epoll or a library's own wait. It is readable
   // when poll() has something to do: work for the main thread, a stop, or the end of the program.
-  // It is readable at first, and may be so for no reason; each round makes it unreadable, unless
-  // something is left. Under the simulated policy it is always readable. Thread: any. Cost: a
-  // system call in each round once it was asked for, and one for the first event between two
-  // rounds. Errors: std::system_error if there is no descriptor left. Lifetime: the runtime closes
-  // it; never read from it.
+  // It is readable at first, and may be readable although poll() has nothing to do; each round
+  // makes it unreadable, unless something is left to do. Under the simulated policy it is always
+  // readable. Thread: any. Cost, once this function was called: a system call in each round, and
+  // one for the first event between two rounds. Errors: std::system_error if there is no descriptor
+  // left. Lifetime: the runtime closes it; never read from it.
   //
   // Example (declarations):
   //     #include <poll.h>
