@@ -20,7 +20,7 @@ namespace troupe::database {
 //   parameters are `$1`, `$2`, … in the text;
 //   the types of troupe/database/rows.hpp, and database::error with its kind.
 //
-// The texts are in the database's own SQL; most statements are the same.
+// The statements are in the database's own SQL dialect; most are the same for all.
 //
 // Example (declarations):
 //     #include <troupe/database/client.hpp>

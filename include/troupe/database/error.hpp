@@ -14,8 +14,8 @@ namespace troupe::database {
 
 // The kind of a failure, by which a program decides how to react; it does not parse the text.
 enum class failure : std::uint8_t {
-  unreachable,    // there is no such file or server, or it may not be opened
-  busy,           // others kept it locked for longer than the options allow: try again later
+  unreachable,    // the file or server does not exist, or may not be opened
+  busy,           // other users held a lock for longer than the options allow: try again later
   full,           // no space is left on the disk, or a limit of the database was reached
   read_only,      // it may not be written
   corrupted,      // the stored data is damaged, or is no database
@@ -25,7 +25,7 @@ enum class failure : std::uint8_t {
   too_many_rows,  // the answer is larger than the options allow, or than the call expects
   broken,         // the disk or the system failed: nothing is known but the code
   lost,      // the connection to the server ended: effect() returns whether it may have been done
-  conflict,  // others changed the same at the same time: run the whole transaction again
+  conflict,  // another transaction changed the same data: run the whole transaction again
   denied,    // the user may not do that, or is not known
   // The transaction of the call ended before its scope did: nothing more of it is stored. Let the
   // exception leave the body, and run the whole transaction again.
@@ -46,9 +46,9 @@ enum class effect : std::uint8_t {
 // Which kind of rule a failure::constraint has met.
 enum class rule : std::uint8_t { other, unique, not_null, foreign_key, check };
 
-// Thrown by operations of a database. After it, all that the statement had begun is undone, unless
-// effect() is unknown; a transaction whose body it leaves is rolled back. The effect is unknown if
-// the connection was lost while the statement ran, if a PostgreSQL server ran the statement and its
+// Thrown by operations of a database. The failed statement's changes are undone, unless effect() is
+// unknown; a transaction whose body it leaves is rolled back. The effect is unknown if the
+// connection was lost while the statement ran, if a PostgreSQL server ran the statement and its
 // answer could not be read, and if a part of a script or of a procedure was stored before the rest
 // failed.
 class error : public troupe::error {

@@ -1,8 +1,9 @@
-// rows: how a row of an answer becomes a value of the program, and a value a parameter.
+// rows: the conversion of an answer's rows into values of the program, and of values into
+// parameters.
 //
-// A row is read into an aggregate, by the names of its members: each needs a column of that name,
-// in any order, and each column a member. Or into a std::tuple, by position. Or into a single value
-// when there is one column.
+// A row is read into an aggregate, by the names of its members: each member needs a column of its
+// name, in any order, and each column needs a member. A row can also be read into a std::tuple, by
+// position, or into a single value if there is one column.
 //
 // Values: bool, integers, enumerations, floating-point numbers, std::string,
 // std::vector<std::byte>, std::chrono times of the system's clock (where the database has no type
@@ -10,9 +11,9 @@
 // NULL may be. A value that does not fit is an error that names the column or the parameter: a
 // whole number that the type cannot hold exactly, a number beyond its range or so small that it
 // would be 0, a time beyond its range or between two of its units. A fraction becomes the nearest
-// number of the type. As parameters also texts of any kind, std::nullopt and nullptr; and a
-// std::vector of one of all these, where the database has arrays (PostgreSQL). A time of a finer
-// unit than microseconds, which databases do not store, is cut to microseconds when it is a
+// number of the type. A parameter may also be a text of any type, std::nullopt or nullptr; and
+// where the database has arrays (PostgreSQL), a std::vector of one of these types. A time of a
+// finer unit than microseconds, which databases do not store, is cut to microseconds when it is a
 // parameter.
 #pragma once
 
@@ -139,7 +140,7 @@ std::optional<micro_time> as_micro_time(std::chrono::sys_time<Span> at) noexcept
   }
 }
 
-// By the database's type for times, if any.
+// In the database's type for times, where the database has such a type.
 template <class Row>
 micro_time read_time(const Row& row, int column) {
   if constexpr (requires { row.time(column); }) {
@@ -263,7 +264,7 @@ class mapping {
   std::array<int, members> columns_{};
 };
 
-// How a parameter travels to the database: texts and bytes as values of their own.
+// The type in which a parameter is sent to the database: texts and bytes are copied.
 template <class T>
 auto keep_parameter(T&& value) {
   using plain = std::decay_t<T>;

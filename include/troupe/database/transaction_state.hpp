@@ -32,7 +32,7 @@ class transaction_scopes {
   // The session itself has stored the transaction of the open scope, or asks the database to (T1,
   // T2).
   void commit() noexcept;
-  // It was rolled back, or is lost.
+  // The transaction was rolled back, or is lost.
   void close() noexcept { current_ = 0; }
   bool is_open() const noexcept { return current_ != 0; }
   std::uint64_t current() const noexcept { return current_; }  // 0: none

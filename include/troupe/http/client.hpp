@@ -43,8 +43,8 @@ struct client_options {
   time_span connect_time = std::chrono::seconds(10);
   // Time from the request's last byte to the head of the answer. Default 30 s; then timed_out.
   time_span head_time = std::chrono::seconds(30);
-  // Time for which a server may accept no byte of a request. Then timed_out, unless the server has
-  // already answered. Default 20 s.
+  // Maximum time for which a server may accept no byte of a request. Default 20 s; then timed_out,
+  // unless the server has already answered.
   time_span write_time = std::chrono::seconds(20);
   // Minimum rate of an answer's body in bytes per second, on average, while the client waits for
   // it; and the total time by which the body may be behind that rate. Default 100, and 20 s; a
@@ -66,9 +66,9 @@ struct client_options {
   // compression, and a body is read as it arrives. With a limit the client asks for gzip, br and
   // zstd, unless the request has a range or a field Accept-Encoding of its own, and decodes a body
   // in one of these codings while it is read; the answer then has neither a length nor the fields
-  // Content-Encoding and Content-Length. More is a client_error, decoded_too_large; a malformed
-  // body is a bad_response. Memory until the end of such a body: 56 KiB for gzip; for the others
-  // the window that the server has chosen, at most 16 MiB for br and 8 MiB for zstd.
+  // Content-Encoding and Content-Length. A larger body is a client_error, decoded_too_large; a
+  // malformed body is a bad_response. Memory until the end of such a body: 56 KiB for gzip; for the
+  // others the window that the server has chosen, at most 16 MiB for br and 8 MiB for zstd.
   std::uint64_t decoded_body_bytes = 0;
 
   // Maximum bytes that the client keeps of answers that the program has not taken: bodies that
@@ -91,7 +91,7 @@ struct client_options {
   proxy_settings proxies;
 
   // Where the cookies of answers are kept, and from where they are sent. Default: cookies are
-  // ignored. A request that has a field Cookie of its own gets no others.
+  // ignored. A request that has its own field Cookie gets no cookies from there.
   std::optional<cookie_jar> cookies;
 
   // Maximum number of connections to one origin that are used at a time, from the request until the
@@ -111,17 +111,18 @@ struct client_options {
   // HTTP/2 (http2_limits::is_on, default true). It is spoken over TLS when the server chooses it
   // (ALPN). Requests to one origin then share a connection, each on a stream of its own, up to
   // http2.streams and the server's limit; a further connection is opened when all are full, up to
-  // connections_per_origin. A server that goes beyond one of the other limits is left, and its
-  // requests end with a bad_response. http2.stream_window: bytes of one answer that are kept for a
-  // caller who does not read. Default 256 KiB; a smaller one limits the speed over long distances.
+  // connections_per_origin. If a server exceeds one of the other limits, its connection is closed,
+  // and the requests on it end with a bad_response. http2.stream_window: bytes of one answer that
+  // are kept while its caller does not read. Default 256 KiB; a smaller window limits the speed
+  // over long distances.
   http2_limits http2 = [] {
     http2_limits limits;
     limits.stream_window = 256 * 1024;
     return limits;
   }();
-  // Whether http URLs are asked by HTTP/2 without a question before (h2c): such a server must speak
-  // it. Default false. Not through a proxy that reads the requests. An option_error if the library
-  // was built without nghttp2.
+  // Whether requests to http URLs use HTTP/2 without negotiation (h2c): the server must support it.
+  // Default false. Requests through a proxy that reads them use HTTP/1.1. An option_error if the
+  // library was built without nghttp2.
   bool http2_prior_knowledge = false;
 
   // Value of the field User-Agent. Default "troupe"; empty: no such field.
@@ -163,10 +164,11 @@ using opening = tasks::limited_task<websocket_call>;
 // shared connection. Connections are kept and serve later requests to the same origin.
 //
 // Certificates are verified by default. Redirects are followed, but from https to http only if that
-// is allowed. A redirect to another origin loses the fields Authorization, Cookie and
-// Proxy-Authorization. A 303, and a 301 or 302 of a POST, is followed with GET. A request is sent a
-// second time only if a kept connection ended before the first byte of the answer, and the method
-// allows repetition (GET, HEAD, PUT, DELETE, OPTIONS, TRACE); or if a server of HTTP/2
+// is allowed. A redirected request to another origin is sent without the fields Authorization,
+// Cookie and Proxy-Authorization. A 303, and a 301 or 302 of a POST, is followed with GET. A
+// request is sent a second time only if a kept connection ended before the first byte of the
+// answer, and the method allows repetition (GET, HEAD, PUT, DELETE, OPTIONS, TRACE); or if a server
+// of HTTP/2
 // refuses it, at most eight times, or ends a connection without having handled it, at most ten
 // times.
 //
@@ -197,11 +199,11 @@ class client {
     return send(std::move(asked));
   }
 
-  // Opens a WebSocket at a URL of the scheme ws, wss, http or https. By HTTP/2 it takes one of the
-  // streams of a connection, if the server allows that (RFC 8441), and keeps the program alive; by
-  // HTTP/1.1 it has a connection of its own. The request is a GET without a body, optionally with
-  // fields (Origin, Cookie). .timeout(span) and .stop(token) apply to the handshake. Redirects are
-  // not followed. Thread: one task uses the WebSocket, and calls close() or receives to its end.
+  // Opens a WebSocket at a URL of the scheme ws, wss, http or https. By HTTP/2 it uses one stream
+  // of a connection, if the server allows that (RFC 8441), and keeps the program alive; by HTTP/1.1
+  // it has a connection of its own. The request is a GET without a body, optionally with fields
+  // (Origin, Cookie). .timeout(span) and .stop(token) apply to the handshake. Redirects are not
+  // followed. Thread: one task uses the WebSocket, and calls close() or receives to its end.
   // Errors: option_error, usage_error, and the errors of send(), among them client_error,
   // not_upgraded or bad_handshake.
   //

@@ -35,10 +35,11 @@ enum class client_failure : std::uint8_t {
   proxy_refused,
   not_downloaded,     // a download was answered with status(), which is no file
   part_in_use,        // another download writes the same file
-  refused,            // by HTTP/2: the server has done nothing of the request; it may be sent again
+  refused,            // by HTTP/2: the server has not begun the request; it may be sent again
   reset,              // by HTTP/2: the server has given up this request
-  decoded_too_large,  // the body becomes more than client_options::decoded_body_bytes
-  too_much_kept,      // client_options::buffer_bytes: of this answer the client kept most
+  decoded_too_large,  // the decoded body is larger than client_options::decoded_body_bytes
+  too_much_kept,  // beyond client_options::buffer_bytes, and the client kept most bytes for this
+                  // answer
 };
 
 // The text names the URL, the error, and the caller's remedy.
@@ -67,9 +68,9 @@ class client_error : public error {
   int status_;
 };
 
-// All connections to an origin are in use, and the request cannot wait for a free connection, or no
-// longer. Nothing was sent. It is a try_later: overload_as_503() makes a 503 of it, and retry()
-// waits.
+// All connections to an origin are in use, and the request cannot wait for a free connection, or
+// has waited too long. Nothing was sent. It is a try_later: overload_as_503() makes a 503 of it,
+// and retry() waits.
 //
 // Example:
 //     try {

@@ -25,8 +25,8 @@ class upload {
   explicit upload(exchange& over) noexcept : over_(over) {}
   upload(const upload&) = delete;
   // Sends one piece; completes when the system has accepted it, by HTTP/2 when the server has given
-  // a window for it: a slow peer slows the writer. A write that is given up (when_any) is the last
-  // one: the request then ends with an io_error.
+  // a window for it: a slow peer slows the writer. If a write is given up (when_any), the request
+  // ends with an io_error.
   task<> write(std::string_view bytes);
   // Adds a field that is sent behind the body (a trailer), which servers may ignore. Call it before
   // the function returns. Errors: usage_error for an invalid value, and for a name that
@@ -72,8 +72,8 @@ class client_request {
   // server that does not support ranges answers 200 with the whole.
   client_request& range(std::uint64_t first, std::optional<std::uint64_t> last = {});
 
-  // The path and the query of the URL are sent as they are written (url::parse_as_written). For a
-  // proxy, which must not change them.
+  // Sends the path and the query of the URL unchanged (url::parse_as_written). For a proxy, which
+  // must not change them.
   client_request& as_written() noexcept {
     as_written_ = true;
     return *this;
@@ -132,9 +132,9 @@ class client_response {
 
   // Waits for the next piece of the body. The piece is valid until the next call; "" at the end.
   // Flow control: unread data stays at the server. One call at a time: a second one is a
-  // usage_error. A call that is given up (when_any) loses nothing: the next one continues at the
-  // same place. Errors: client_error (truncated, bad_response, too_slow), io_error, tls_error,
-  // timed_out, cancelled.
+  // usage_error. A call that is given up (when_any) loses no bytes: the next call continues with
+  // them. Errors: client_error (truncated, bad_response, too_slow), io_error, tls_error, timed_out,
+  // cancelled.
   task<std::string_view> read();
   // Reads all remaining bytes. The bytes that an abandoned call has read come first at the next
   // call, and at the next read(). More than client_options::body_bytes is a client_error,

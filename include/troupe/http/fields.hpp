@@ -33,7 +33,7 @@ method method_named(std::string_view name) noexcept;
 // "Not Found"; "" for a status without a phrase.
 std::string_view reason_of(int status) noexcept;
 
-// Compares as names of fields, and many values, are compared: without the case of ASCII letters.
+// Compares without the case of ASCII letters, as for field names and many values.
 bool same_word(std::string_view a, std::string_view b) noexcept;
 // Whether a comma-separated list, such as the value of Connection, contains that word.
 bool lists_word(std::string_view list, std::string_view word) noexcept;
@@ -43,8 +43,8 @@ struct field {
   std::string_view name, value;  // without surrounding white space
 };
 
-// Takes the first line off a text of fields as they are sent, one in each line, and returns the
-// line's field name. For the library's own use.
+// Removes the first line of a text of fields, one in each line, and returns the line's field name.
+// For the library's own use.
 std::string_view take_field_name(std::string_view& lines) noexcept;
 
 // The fields of a head, in the order of their arrival; views into the bytes of the head.

@@ -15,10 +15,10 @@
 namespace troupe::http {
 
 // The limits of a connection that speaks HTTP/2. The limits of server_options for heads, bodies and
-// times also hold, for each stream. Beyond a limit of this struct the server sends GOAWAY with
-// ENHANCE_YOUR_CALM, ends the connection, and counts it (server::http2()), where no other answer is
-// named. A client has the same limits for its servers (client_options::http2), and does the same;
-// its requests then end with a client_error, bad_response.
+// times also hold, for each stream. Beyond a limit of this struct, unless its comment names another
+// reaction, the server sends GOAWAY with ENHANCE_YOUR_CALM, ends the connection, and counts it
+// (server::http2()). A client has the same limits for its servers (client_options::http2), and does
+// the same; its requests then end with a client_error, bad_response.
 //
 // Example:
 //     troupe::http::server_options options;
@@ -27,7 +27,7 @@ namespace troupe::http {
 struct http2_limits {
   // Whether the server speaks HTTP/2: over TLS when the client prefers it (ALPN) and the options of
   // TLS name "http/1.1"; without TLS to a client that begins with the preface of HTTP/2. Default
-  // true. It does not if the library was built without nghttp2.
+  // true. Without effect if the library was built without nghttp2.
   bool is_on = true;
 
   // Maximum number of streams at a time, which are requests whose handler has not ended or whose
@@ -38,7 +38,7 @@ struct http2_limits {
   // KiB, at least 1 KiB, at most 2^31-1. The client waits when they are sent.
   std::size_t stream_window = 64 * 1024;
   // Maximum bytes of the bodies that a connection collects for handlers that are no coroutines.
-  // Default 4 MiB. Beyond that only the oldest of these requests may send on; the others wait.
+  // Default 4 MiB. Beyond that only the oldest of these requests may send more; the others wait.
   std::size_t collected_bytes = 4 * 1024 * 1024;
 
   // The span in which the frames below are counted. Default 10 s.
@@ -66,8 +66,8 @@ struct http2_limits {
 };
 
 // The PROXY protocol, versions 1 and 2, with which a proxy that does not speak HTTP names the
-// client of a connection. With it, all listeners of the server expect the header, before TLS as
-// well; request::peer() is then the client.
+// client of a connection. With it, all listeners of the server expect the header, which precedes
+// even TLS; request::peer() is then the client.
 //
 // Example:
 //     troupe::http::server_options options;
@@ -127,7 +127,7 @@ struct server_options {
   // begun; a slower one ends the connection (1008).
   std::size_t body_rate = 500;
   // Total time by which a body may be behind that rate. Default 5 s. Bytes that come early buy at
-  // most 5 s more. Time in which the server gives no window does not count.
+  // most 5 s more. Time does not count while the server grants no window.
   time_span body_grace = std::chrono::seconds(5);
 
   // Maximum time that a connection waits for its next request (or its first one); it is then
@@ -136,7 +136,7 @@ struct server_options {
   // Maximum time for which a peer may accept no byte of an answer; it is then closed. Default 20 s.
   // With HTTP/2 this holds for each stream, and bytes count at `body_rate`: a stream whose client
   // takes less is reset, and the connection continues. A stream that has nothing to send, as
-  // between the events of an event stream, may stay as it is.
+  // between the events of an event stream, may stay open.
   time_span write_time = std::chrono::seconds(20);
 
   // Whether a client that has ended its sending half counts as gone for request::client_gone().
@@ -152,8 +152,8 @@ struct server_options {
   // TLS are not affected. One client may make an eighth of them at a time, at least 16; its further
   // connections are accepted, and wait for their turn.
   std::size_t handshakes = 1'024;
-  // For TLS: how long a browser is to ask this host by https only, whatever the scheme of a link
-  // (the field Strict-Transport-Security, in every answer over TLS). Default 0: no such field.
+  // For TLS: the time for which a browser must use https for this host, whatever the scheme of a
+  // link (the field Strict-Transport-Security, in every answer over TLS). Default 0: no such field.
   // Begin with a short time: a browser that has received the field cannot be reset without TLS.
   time_span strict_transport{};
   // Whether that also holds for the names below the host's. Default false.
@@ -164,8 +164,8 @@ struct server_options {
   // new ones wait in the listener's backlog.
   std::size_t connections = 16'000;
   // Maximum number of connections from one address at a time, for TCP; of IPv6, from one /64
-  // network. Default 1,024; one more is answered 503 and closed. A connection from one of
-  // `trusted_proxies` counts for the client of its request while the handler of that may wait.
+  // network. Default 1,024; one more is answered 503 and closed. While the handler of a request may
+  // wait, a connection from one of `trusted_proxies` counts for the client of that request.
   std::size_t connections_per_peer = 1'024;
   // Maximum bytes that the server keeps for all clients together: bodies that no handler has read
   // or that it collects, unfinished messages of WebSockets, answers that are not sent yet,

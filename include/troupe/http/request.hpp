@@ -151,7 +151,7 @@ class request {
   std::string_view body() const noexcept { return body_; }
   // For a coroutine: waits for the next piece of the body. The piece is valid until the next call;
   // "" at the end. The first call asks a waiting peer to continue (100 Continue). One call at a
-  // time: a second one is a usage_error. A call that is given up (when_any) loses nothing. Errors:
+  // time: a second one is a usage_error. A call that is given up (when_any) loses no bytes. Errors:
   // throws refused if the body exceeds its limit, arrives too slowly or is malformed, and the
   // errors of a stream.
   task<std::string_view> read() {

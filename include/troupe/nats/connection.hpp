@@ -24,8 +24,8 @@ class client_handle;
 class connection;
 struct subscription_state;
 
-// A connection of the running runtime that is there already. Errors: unreachable and denied, when
-// no server has taken us in one round.
+// A connection of the running runtime that is already established. Errors: unreachable and denied,
+// if no server has accepted the client in one round.
 task<connection> connect(std::string servers, options chosen = {});
 
 // Gives the messages of one subscription, in the order in which they arrive. A stream, for `|`. It
@@ -50,13 +50,13 @@ class subscription {
   subscription& operator=(subscription&&) = delete;
   ~subscription();
 
-  // Waits for the next one. Nothing at the end: after unsubscribe(), drain(), the close of the
-  // connection, or the last of ends_after messages. Errors: failure::denied when the server refuses
-  // the subscription; the failure that has closed the connection for good; too_much_kept, once,
-  // when it had ended and then lost waiting messages, since it had the most of them
-  // (options::unread_bytes_max).
+  // Waits for the next message. Returns nullopt at the end: after unsubscribe(), drain(), the close
+  // of the connection, or the last of ends_after messages. Errors: failure::denied if the server
+  // refuses the subscription; the failure that has closed the connection for good; too_much_kept,
+  // once, if the subscription has ended and lost its waiting messages because it had the most of
+  // them (options::unread_bytes_max).
   task<std::optional<message>> next();
-  // How many messages it had no room for.
+  // The number of messages that were dropped because there was no space for them.
   std::uint64_t missed() const noexcept;
   // Whether no new messages arrive any more; earlier messages may still wait to be read.
   bool has_ended() const;
@@ -75,15 +75,16 @@ class subscription {
   std::shared_ptr<subscription_state> state_;
 };
 
-// A connection to one of several NATS servers, which is made again when it is lost. It connects at
-// once; calls wait until it is there. Handlers and tasks await the calls, and no worker is blocked.
+// A connection to one of several NATS servers. It connects at once, and connects again when the
+// connection is lost; calls wait until it is connected. Handlers and tasks await the calls, and no
+// worker is blocked.
 //
 // `servers`: "nats://ada:secret@one:4222,two,tls://three"; the scheme, the user and the port may be
 // left out. In a user and a password, special characters are percent-encoded: %40 for @ (RFC 3986).
-// They are tried in random order, with the servers that a server announces.
+// The servers are tried in random order, together with the servers that a server announces.
 //
 // Delivery is at most once: a message that was in transit when a connection ended may be lost, and
-// is not sent again. Messages that wait to be sent then are sent over the next connection.
+// is not sent again. Messages that wait to be sent at that time are sent over the next connection.
 //
 // Thread: make it on any; await the calls in handlers and tasks. Copies are the same connection.
 // Errors: error with its kind, which each waiting call throws when the connection is closed for
@@ -107,7 +108,7 @@ class connection {
   // anything is sent; closed.
   task<> publish(std::string_view subject, std::string_view payload) const;
   task<> publish(message what) const;
-  // The same without a wait; false: it would have to, and nothing was sent.
+  // The same without a wait. Returns false if it would have to wait; nothing was sent.
   bool try_publish(std::string_view subject, std::string_view payload) const;
   // The same for receivers that read several payloads from one message, in their order. Payloads
   // that this call publishes to one subject before they can be sent become one message of at most
@@ -124,9 +125,9 @@ class connection {
   task<message> request(std::string_view subject, std::string_view payload) const;
   task<message> request(message what) const;
 
-  // Publishes to a stream of JetStream, and awaits that it has stored the message. Errors: as
+  // Publishes to a JetStream stream, and waits until the stream has stored the message. Errors: as
   // request(); no_responders when no stream takes the subject; stream_error when the stream refuses
-  // it. After lost and timed_out it may have been stored: send it again with the same id.
+  // it. After lost and timed_out the message may have been stored: send it again with the same id.
   task<stored> store(std::string_view subject, std::string_view payload,
                      const store_options& chosen = {}) const;
   task<stored> store(message what, const store_options& chosen = {}) const;
@@ -137,18 +138,18 @@ class connection {
   task<subscription> subscribe(std::string_view subject,
                                const subscribe_options& chosen = {}) const;
 
-  // Awaits that the server has taken all that was published and subscribed before. Errors: lost,
-  // when the connection ended first: some of it may not have arrived; closed, timed_out.
+  // Waits until the server has received all earlier messages and subscriptions. Errors: lost, if
+  // the connection ended first: some of them may not have arrived; closed, timed_out.
   task<> flush() const;
 
   // Closes the connection in order: subscriptions receive no new messages, their readers read the
-  // messages that have arrived, messages that they publish meanwhile are sent, and the connection
-  // is closed. Errors: timed_out and cancelled, by with_deadline; then it is not closed.
+  // messages that have arrived, messages that these readers publish meanwhile are sent, and the
+  // connection is closed. Errors: timed_out and cancelled, by with_deadline; then it is not closed.
   task<> drain() const;
   // Closes the connection at once: messages that wait are not sent, and waiting calls fail.
   void close() const noexcept;
 
-  // Now, or a moment ago.
+  // The present status, or the status a moment ago.
   struct status {
     bool connected = false;
     std::string server;                 // "host:4222"; of the last connection

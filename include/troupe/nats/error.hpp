@@ -14,14 +14,14 @@ namespace troupe::nats {
 
 // The kind of a failure, by which a program decides how to react; it does not parse the text.
 enum class failure : std::uint8_t {
-  unreachable,    // no server could be reached, or none took us
+  unreachable,    // no server could be reached, or none accepted the client
   denied,         // the user is not known to the server, or may not do that
   lost,           // the connection to the server ended before the answer
   no_responders,  // no subscriber answers requests to that subject
   closed,         // the program has closed or drained the connection
   bad_subject,    // a subject, a queue group or a header that NATS does not allow: nothing was sent
   too_large,      // more bytes than the server takes in one message: nothing was sent
-  too_much_kept,  // too much waited to be read, and most of it in this subscription
+  too_much_kept,  // too many bytes waited to be read, most of them in this subscription
   refused,        // JetStream did not store the message, or the server did not take a command
 };
 const char* name_of(failure kind) noexcept;

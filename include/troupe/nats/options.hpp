@@ -1,4 +1,4 @@
-// options: how a connection to NATS is made and used.
+// options: the settings of a connection to NATS, and of a subscription.
 #pragma once
 
 #include "troupe/base/language.hpp"
@@ -21,9 +21,10 @@ namespace troupe::nats {
 enum class incident : std::uint8_t {
   connected,  // also again
   lost,       // the connection ended; the next is being made
-  refused,    // the server did not take a command: the text has its words
-  slow,       // a subscription had no room for a message; reported once until it was read empty
-  closed,     // for good
+  refused,    // the server refused a command: the text is the server's
+  slow,    // a subscription had no space for a message; reported once until all its messages were
+           // read
+  closed,  // for good
 };
 
 struct unread_book;
@@ -51,8 +52,9 @@ struct options {
   options() {}
 
   // The beginning of the subjects to which answers to requests arrive: this, a random word of the
-  // connection, and a number with a random token of the request, which cannot be guessed. A prefix
-  // of its own for each program lets servers forbid others to read its answers. Words between dots.
+  // connection, and a number with a random token of the request, which cannot be guessed. With a
+  // separate prefix for each program, a server can forbid other programs to read its answers. The
+  // prefix consists of words between dots.
   std::string inbox = "_INBOX";
   // The name of the client that the server shows. Default: none.
   std::string name;
@@ -68,38 +70,39 @@ struct options {
   // system.
   std::optional<tls_options> tls;
 
-  // How long it may take until one server has taken us; more than 0.
+  // The time limit of the connection to one server, with the login; more than 0.
   time_span connect_timeout = std::chrono::seconds(5);
-  // Rounds over all servers in which a lost connection is tried again, before the connection is
-  // closed for good; 0: none. Between rounds a random part of a delay that doubles up to the
-  // second value. The first connection has one round.
+  // The number of rounds over all servers in which a lost connection is tried again before it is
+  // closed for good; 0: none. Between two rounds the client waits for a random part of a delay that
+  // doubles up to the second value. The first connection has one round.
   unsigned reconnect_rounds = 60;
   time_span reconnect_delay = std::chrono::milliseconds(100);
   time_span reconnect_delay_max = std::chrono::seconds(5);
-  // Whether servers are used that a server lists.
+  // Whether the servers that a server announces are also used.
   bool discover_servers = true;
 
   // Bytes that may wait to be sent, even while there is no connection; a publisher of more waits. 1
   // or more.
   std::size_t waiting_bytes_max = 1024 * 1024;
-  // How long the server may take none of the bytes that are sent, before the connection is given
-  // up; more than 0.
+  // The time for which the server may accept no byte that is sent; then the connection is given up.
+  // More than 0.
   time_span write_timeout = std::chrono::seconds(30);
   // The time limit of a request, beside the limit of with_deadline; more than 0.
   time_span request_timeout = std::chrono::seconds(10);
-  // A server that is silent is asked whether it is there, this often; after that many unanswered
-  // questions the connection is given up. More than 0 each.
+  // The interval at which a silent server gets a ping, and the number of unanswered pings after
+  // which the connection is given up. More than 0 each.
   time_span ping_interval = std::chrono::seconds(20);
   unsigned pings_max = 2;
 
-  // The largest message and header that are taken from a server; more ends the connection.
+  // Maximum bytes of a message and of its headers from the server; more ends the connection.
   std::size_t message_bytes_max = 64 * 1024 * 1024;
   std::size_t header_bytes_max = 64 * 1024;
   // Bytes of messages that wait to be read, in all subscriptions of the connection together. Past
   // it the subscription with the most of them loses its waiting messages, which count as missed, or
   // ends: subscribe_options::ends_when_largest. Default 256 MiB; at least 64 KiB.
   std::size_t unread_bytes_max = 256 * 1024 * 1024;
-  // A limit that the connection shares with others, in place of the last one. Default: none.
+  // A limit that the connection shares with other connections, instead of unread_bytes_max.
+  // Default: none.
   std::optional<unread_limit> unread;
   // Whether publish and request send the trace of the caller, as the headers `traceparent` and
   // `tracestate`.
@@ -121,10 +124,11 @@ struct subscribe_options {
   // missed, and counted. 1 or more.
   std::size_t messages_max = 8'192;
   std::size_t bytes_max = 16 * 1024 * 1024;
-  // When too much waits in all subscriptions, and most of it here (options::unread_bytes_max), the
-  // subscription ends with failure::too_much_kept. Default false: its waiting messages are missed.
+  // True: if too many bytes wait in all subscriptions, and most of them in this one
+  // (options::unread_bytes_max), the subscription ends with failure::too_much_kept. Default false:
+  // it loses its waiting messages, which count as missed.
   bool ends_when_largest = false;
-  // The subscription ends after that many messages; 0: it does not.
+  // The subscription ends after this number of messages; 0: no limit.
   std::uint64_t ends_after = 0;
 };
 

@@ -23,7 +23,7 @@ struct stored {
   stored() noexcept {}
   std::string stream, domain;
   std::uint64_t sequence = 0;
-  // Whether a message with this id was there already: that one counts, and this was not stored.
+  // Whether the stream already had a message with this id; then this message was not stored.
   bool duplicate = false;
 };
 

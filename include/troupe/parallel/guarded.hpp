@@ -197,10 +197,10 @@ class guarded {
   [[nodiscard]] future<writing<T>> write() const { return enter<writing<T>>(); }
 
   // Calls `f` with the value, as soon as there is neither a reader nor another writer, and returns
-  // a future of its result. Needs no coroutine: of handlers and of plain code, which may drop the
-  // future. Thread: `f` runs like a callback of then(): in a later turn of the actor that called
-  // this, elsewhere on the thread that gives the access. Errors: an exception from `f` is in the
-  // future.
+  // a future of its result. Needs no coroutine: a handler or plain code may call it, and may drop
+  // the future. Thread: `f` runs like a callback of then(): in a later turn of the actor that
+  // called this, elsewhere on the thread that gives the access. Errors: an exception from `f` is in
+  // the future.
   template <class Function>
   auto change(Function&& f) const {
     using result = std::invoke_result_t<std::decay_t<Function>&, T&>;
@@ -264,8 +264,8 @@ class guarded {
     promise<Access> granted;
   };
 
-  // Everything that needs memory is done before the promise exists, since the promise must not be
-  // dropped because memory is out.
+  // All memory is allocated before the promise exists, since a lack of memory must not drop the
+  // promise.
   template <class Access>
   future<Access> enter() const {
     if (state_->lock.try_enter(Access::how)) {

@@ -14,8 +14,8 @@ namespace troupe::sharing {
 
 enum class access : std::uint8_t { read, write };
 
-// Thread: any. First come, first served: no request overtakes one that waits: neither readers nor
-// writers starve.
+// Thread: any. First come, first served: no request overtakes a waiting request, so that neither
+// readers nor writers starve.
 class read_write_lock {
  public:
   // A party that waits for the lock. enter() is called once, and never under the lock's mutex.
@@ -44,12 +44,12 @@ class read_write_lock {
   std::mutex mutex_;
   std::size_t readers_ = 0;
   bool writer_ = false;
-  // the waiting parties; a list, so that none is refused because memory is out
+  // the waiting parties; a list, so that no party is refused for lack of memory
   std::unique_ptr<waiter> first_;
   waiter* last_ = nullptr;
 };
 
-// Holds the lock; the destructor gives it back. `owner` keeps the lock's owner alive.
+// Holds the lock; the destructor releases it. `owner` keeps the lock's owner alive.
 class pass {
  public:
   pass(std::shared_ptr<void> owner, read_write_lock& lock, access how) noexcept

@@ -134,8 +134,8 @@ class calls {
                [](answer& got) { return changes{got.changed_rows()}; });
   }
   // The same statement once for each row of parameters, in their order. All rows are stored, or
-  // none: if one fails, the error names it, and the others are undone. Rows that
-  // the statement returns are dropped. Limit: 65,536 rows; use copy_in for more.
+  // none: if one fails, the error names it, and the others are undone. Rows that the statement
+  // returns are dropped. Limit: 65,536 rows; use copy_in for more.
   template <class Row>
   task<changes> execute_many(std::string_view text, std::vector<Row> rows) const {
     if (rows.empty()) return nothing_to_do();

@@ -172,8 +172,8 @@ struct runtime_options {
   bool observe = false;
   // Bytes of the flight recorder of each thread: a ring of its last turns (actor, handler, number
   // of messages), with the lines at which they wait, steals, mail from other threads, ends of I/O
-  // and times. A crash writes the newest turns to standard error; `troupe dump` and GDB show them,
-  // GDB also from a core file (docs/guide/debugging.md). A turn takes 6 bytes, or 12 if it is slow;
+  // and times. A crash writes the newest turns to standard error; `troupe dump` shows them, and
+  // GDB, even in a core file (docs/guide/debugging.md). A turn takes 6 bytes, or 12 if it is slow;
   // pages are touched as they fill. At least 64 KiB, at most 16 MiB, else an option_error; the
   // first runtime of a process with the option decides for all. Default 0: none.
   // TROUPE_FLIGHT_RECORDER (a number of MiB, 0 to 16) overrides it.

@@ -150,8 +150,8 @@ class calls {
             session& self, const std::string& words) { return self.execute(words, given); });
   }
   // The same statement once for each row of parameters, in their order. All rows are stored, or
-  // none: if one fails, the error names it, and the others are undone. Rows that
-  // the statement returns are dropped.
+  // none: if one fails, the error names it, and the others are undone. Rows that the statement
+  // returns are dropped.
   template <class Row>
   task<changes> execute_many(std::string_view text, std::vector<Row> rows) const {
     return run_with_others(

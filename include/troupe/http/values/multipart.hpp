@@ -74,7 +74,7 @@ class multipart_parser {
 // Reads the parts of a request's body, one after the other, without keeping them.
 //
 // Errors: the constructor throws status_error 415 if the body is not multipart/form-data, and
-// usage_error if another reader has read a part of it. A call that is given up loses nothing. The
+// usage_error if another reader has read a part of it. A call that is given up loses no bytes. The
 // functions throw status_error 400 and 413 as multipart_parser does, and the errors of
 // request::read(). Lifetime: as the request. Memory: 64 KiB at most beside the piece.
 //
