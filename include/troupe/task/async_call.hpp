@@ -1,11 +1,11 @@
 // async_call: one call of a coroutine handler, or one spawned task, with all the coroutines that it
 // awaits.
 //
-// An async call belongs to an actor. Its coroutines run only in turns of that actor: no two threads
-// touch anything here except the end of a suspension. A loop resumes the coroutines, or the
-// awaiting coroutine resumes its child, nested up to a limit: the depth of the stack does not
-// depend on how many coroutines are awaited. For the library's own use; users meet task, future and
-// the functions that return an awaitable.
+// An async call belongs to an actor. Its coroutines run only in turns of that actor: two threads
+// never touch the same member, except for the end of a suspension. A loop resumes the coroutines,
+// or the awaiting coroutine resumes its child, nested up to a limit: the depth of the stack does
+// not depend on the number of awaited coroutines. For the library's own use; users meet task,
+// future and the functions that return an awaitable.
 #pragma once
 
 #include "troupe/base/language.hpp"
@@ -43,10 +43,10 @@ struct coroutine {
     return std::coroutine_handle<coroutine>::from_promise(*this);
   }
   async_call* call = nullptr;  // set at the first resumption
-  // The source line of the last co_await. Before the coroutine begins, it instead holds the object
-  // whose method the coroutine is, or its first argument if that is of a class, or the object that
-  // the tasks passed to it hold here. From it `spawn` recognizes that the object is a part of the
-  // running actor.
+  // The source line of the last co_await. Before the coroutine begins, the member instead points to
+  // an object: the object whose method the coroutine is; or the first argument, if it is of a
+  // class; or the object that the tasks passed to the coroutine hold here. By it `spawn` recognizes
+  // an object that is a part of the running actor.
   source_line awaits_at = nullptr;
   void remember_object(const volatile void* object) noexcept {
     awaits_at = reinterpret_cast<source_line>(const_cast<const void*>(object));
@@ -68,7 +68,7 @@ struct coroutine {
     return (parent & tags) != 0 ? nullptr : reinterpret_cast<coroutine*>(parent);
   }
 
-  // Called at its final suspension.
+  // Call it at the coroutine's final suspension.
   void end() noexcept;
 };
 
@@ -109,7 +109,7 @@ class async_call {
   }
 
   // Ends the current wait, if it can be ended, and each later wait at once: each throws
-  // `cancelled`. The caller must then run the loop.
+  // `cancelled`. The caller must run the loop afterwards.
   void cancel() noexcept;
 
   // Runs the async call to its end on the calling thread, at the actor's end. Waits for events that
@@ -117,7 +117,7 @@ class async_call {
   // awaitable that is not the library's, so that it never ends.
   bool finish_now() noexcept;
 
-  // Whether it has suspended in an await that is not the library's, which the library cannot end.
+  // Whether it has suspended in an await of foreign code, which the library cannot end.
   bool waits_for_foreign() const noexcept;
   bool has_ready() const noexcept { return ready_ != nullptr; }
 
@@ -155,31 +155,33 @@ class async_call {
   bool is_held() const noexcept {
     return standing_ == standing::postponed || standing_ == standing::paused;
   }
-  // Of a branch that has not begun: it does so later.
+  // Of a branch that has not begun: the branch begins later.
   void postpone() noexcept { become(standing::postponed); }
   void begin_or_continue() noexcept { become(standing::begun); }
   // group::pause_beside_or_hold
   void pause() noexcept { become(has_begun() ? standing::paused : standing::postponed); }
 
-  // How many children may run within their parents' co_await, one in the other (task.hpp). The
-  // limit keeps the stack small, however many coroutines are awaited.
+  // The maximum number of nested children that run within their parents' co_await (task.hpp). The
+  // limit keeps the stack small for any number of awaited coroutines.
   static constexpr std::uint8_t nested_max = 32;
   std::uint8_t nested = 0;
 
-  // Counts an await that may need no suspension. Returns false when the call has spent its budget:
-  // then its coroutine must let others run, and refill (docs/protocols/ready_awaits.md).
+  // Counts an await that may need no suspension. Returns false if the call has spent its budget:
+  // its coroutine must then let other actors run, and refill the budget
+  // (docs/protocols/ready_awaits.md).
   TROUPE_INLINE bool spend(std::uint8_t units = 1) noexcept { return spend_of(ready_left_, units); }
-  // The same for an await that starts a coroutine. In a simulation it is as on real threads: that
-  // coroutine's first steps are nearly always done before anything else runs.
+  // The same for an await that starts a coroutine. A simulation does the same as real threads do:
+  // the first steps of that coroutine nearly always run before any other code.
   TROUPE_INLINE bool spend_start() noexcept { return spend_of(starts_left_, 1); }
   std::uint8_t ready_left() const noexcept { return ready_left_; }
-  // Others have had their turn, or will have it before the coroutine continues.
+  // Refills the budget: other actors have had their turn, or will have it before the coroutine
+  // continues.
   void refill() noexcept {
     ready_left_ = at->ready_units;
     starts_left_ = ready_units_of_threads;
   }
-  // For a branch that begins: if its first await is ready, it lets no others run, and therefore
-  // none of the branches behind it begins (when_any).
+  // For a branch that begins: if its first await is ready, it lets no other branch run; therefore
+  // the branches behind it do not begin (when_any).
   void refill_at_start() noexcept {
     refill();
     ++ready_left_;
@@ -219,20 +221,21 @@ TROUPE_INLINE void coroutine::end() noexcept {
 // Suspends the coroutine until the other actors of its worker have had their turn, and refills.
 // Returns false where it cannot: its call is cancelled, or memory is out. Called when spend() has
 // returned false.
-[[gnu::cold]] bool let_others_run(coroutine& awaiting) noexcept;
+[[gnu::cold]] bool let_others_run(coroutine& who) noexcept;
 // The same for a coroutine that has not begun. If its call is cancelled meanwhile, it never begins:
 // its parent finds no result. Therefore it cannot take a value that would then be lost.
 [[gnu::cold]] bool start_behind_others(coroutine& awaiting) noexcept;
 
-// For an await_suspend whose result is there already: counts the await. Returns true if the
-// coroutine suspends, because it has to let others run first.
+// For an await_suspend whose result is already there: counts the await. Returns true if the
+// coroutine suspends, because other actors must run first.
 TROUPE_INLINE bool suspend_ready(coroutine& awaiting) noexcept {
   return !awaiting.call->spend() && let_others_run(awaiting);
 }
 
 // The holder of a lock for which another call waits.
 struct lock_holder {
-  // the coroutine, which may have ended since; null when it is not known, or is a plain thread
+  // the coroutine, which may have ended since; null if it is not known, or if the holder is a plain
+  // thread
   const coroutine* by = nullptr;
   sched::message::handler method = nullptr;
   source_line at = nullptr;  // where the holder took the lock
@@ -294,9 +297,9 @@ struct suspension : sched::message {
   bool for_lock = false;
   // its event, or the event of a branch, cannot be undone (message_act::pause)
   bool is_final : 1 = false;
-  // only code that is not the library's can end it, when it likes
+  // only foreign code can end it, at any time
   bool is_foreign : 1 = false;
-  // The runtime has ended, and the party that ended the wait no longer uses it.
+  // The runtime has ended, and the party that ended the wait no longer uses this object.
   std::atomic<bool> reclaimable{false};
   // how many branches beside it run now (group::pause); until then its event does not happen
   std::uint16_t pauses = 0;

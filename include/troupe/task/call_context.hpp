@@ -1,4 +1,4 @@
-// call_context: the deadline, stop and trace of a call, which apply to all that the call does.
+// call_context: the deadline, stop and trace of a call, which apply to all work of the call.
 //
 // A context is one pointer, null for most calls. The branches of a call have the pointer of the
 // call, an ask takes it to the handler that answers, `blocking` and lazies to the thread that runs
@@ -43,7 +43,7 @@ call_context* exchange_context(call_context* within) noexcept;
 
 // Whether its time is over, or a stop was requested.
 bool is_over(const call_context& context) noexcept;
-// A stop: it is over, and so are all contexts within it. Runs the callbacks of their stop tokens.
+// A stop: ends this context and all contexts within it. Runs the callbacks of their stop tokens.
 void stop_context(call_context& context) noexcept;
 // Its trace alone, for work that outlives the call; null if it is in no trace.
 call_context* trace_of(const call_context& context) noexcept;
@@ -53,13 +53,13 @@ std::exception_ptr context_error(const call_context& context) noexcept;
 // For the span that was begun with this context; after its end they do nothing.
 // They never fail: without memory something is missing in the span. `key` and a `const char*` are
 // literals. Thread: any.
-bool is_in_span(const call_context& context, span_kind kind) noexcept;
+bool is_in_span(const call_context& one, span_kind of) noexcept;
 void name_span(call_context& context, std::string_view name) noexcept;
 void add_to_span(call_context& context, const char* key, std::int64_t value) noexcept;
 void add_to_span(call_context& context, const char* key, const char* value) noexcept;
 void add_to_span(call_context& context, const char* key, std::string_view value) noexcept;
 // A null exception: the failure is no exception.
-void fail_span(call_context& context, const std::exception_ptr& failure) noexcept;
+void fail_span(call_context& context, const std::exception_ptr& what) noexcept;
 // It ends now, with that failure or with none (null). A span that nothing ends ends with its
 // context.
 void end_span(call_context& context, const std::exception_ptr& failure) noexcept;
@@ -171,8 +171,8 @@ class inside_span {
 
 namespace troupe::this_call {
 
-// For the handler, task, lazy or blocking function that calls them. Thread: any; where no call runs
-// there is no limit. Cost: some ns; stop_token takes a lock.
+// These functions concern the handler, task, lazy or blocking function that calls them. Thread:
+// any; on a thread that runs no call there is no limit. Cost: some ns; stop_token takes a lock.
 //
 // The time that is left until the nearest deadline of the with_deadline calls around it; the
 // largest value when there is none, 0 or less when it is over.

@@ -1,5 +1,5 @@
-// event and latch: a thing that happens once (event) or must happen a number of times (latch), for
-// any number of waiters.
+// event and latch: any number of waiters wait until an event is set, or until a latch is counted
+// down to zero.
 #pragma once
 
 #include "troupe/base/language.hpp"
@@ -37,8 +37,8 @@ class event {
   void reset() const;
   bool is_set() const;
 
-  // Returns a future that is ready when the event is set. co_await it, with timeout() or stop() if
-  // need be, or block in get() on a thread of your own. Thread: any. Cost: about 100 ns. Waits that
+  // Returns a future that is ready when the event is set. co_await it, optionally with timeout() or
+  // stop(), or block in get() on a thread of your own. Thread: any. Cost: about 100 ns. Waits that
   // were given up are removed from time to time.
   [[nodiscard]] future<> wait() const;
 
@@ -47,8 +47,8 @@ class event {
   std::shared_ptr<state> state_;
 };
 
-// A counter that opens when it was counted down to zero, and then stays open. Thread: any. Copies
-// refer to the same latch.
+// A counter that opens when it has been counted down to zero, and then stays open. Thread: any.
+// Copies refer to the same latch.
 class latch {
  public:
   // Counts down from `count`; with 0 it is open from the beginning.

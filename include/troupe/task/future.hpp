@@ -210,8 +210,8 @@ class future {
   future(future&&) noexcept = default;
   future& operator=(future&&) noexcept = default;
 
-  // Whether the future still has its result to come or to give. False for one that was moved from
-  // or awaited.
+  // Whether the result is still pending or can still be taken. False after the future was moved
+  // from or awaited.
   bool valid() const noexcept { return static_cast<bool>(state_); }
 #define TROUPE_NOT_YET                                                                           \
   "troupe: future: the value is not here yet: co_await it in a task or a coroutine handler, or " \
@@ -226,12 +226,12 @@ class future {
 
   // Blocks until the result is ready; returns the value or throws the exception.
   //
-  // Thread: one that is not the runtime's. Errors: usage_error in a handler, even if the result is
-  // ready (`co_await` it, or then()); usage_error on the main thread, outside of run(), for a
-  // result that only run() can produce, which is the answer of an actor of the main thread, and
-  // each pending result of a simulated program; deadlock for a result that itself depends on such a
-  // result. Before this, other threads have one second to call run(). After one of these errors the
-  // future is unchanged.
+  // Thread: a thread that is not the runtime's. Errors: usage_error in a handler, even if the
+  // result is ready: use `co_await` or then(). On the main thread, outside of run(): usage_error
+  // for a result that only run() can produce (the answer of an actor of the main thread, and each
+  // pending result of a simulated program), and deadlock for a result that depends on such a
+  // result; before it throws, other threads have one second to call run(). After one of these
+  // errors the future is unchanged.
   T get() {
     wait();
     auto state = std::move(state_);
@@ -239,7 +239,7 @@ class future {
   }
   // Blocks like get(), but leaves the value or the exception in the future.
   void wait() const { static_cast<void>(wait_for(std::chrono::nanoseconds::max())); }
-  // Returns false if the time is over first; a time that is zero or negative is over at once.
+  // Returns false if the time ends first; a zero or negative time ends at once.
   bool wait_for(time_span at_most) const {
     check();
     tasks::check_may_block("future::get and wait");

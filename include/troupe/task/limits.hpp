@@ -1,4 +1,4 @@
-// with_deadline, with_stop and with_trace: limits and a trace for a call and all that it does.
+// with_deadline, with_stop and with_trace: limits and a trace for a call and all its work.
 #pragma once
 
 #include "troupe/base/language.hpp"
@@ -73,7 +73,7 @@ class limited_branch {
   };
   // Waits until the task has ended.
   awaiter end() noexcept { return awaiter(*this); }
-  // Throws if the limits have ended the task, which threw this.
+  // Throws if the limits have ended the task. `failure` is the exception that the task threw.
   void check(const std::exception_ptr& failure);
 
  private:
@@ -107,8 +107,8 @@ TROUPE_NOINLINE task<T> in_current_trace(task<T> inner) {
   return run_within(std::move(inner), std::move(limits));
 }
 
-// The task in a span of its own; the same task while no spans are recorded, and no runtime counts
-// the times of those that the user names.
+// The task in a span of its own; the same task while no spans are recorded and no runtime counts
+// the times of named spans.
 template <class T>
 task<T> in_span(task<T> inner, span_kind kind, const char* name) {
   const auto spans = static_cast<unsigned>(observe::watched::spans);
@@ -126,7 +126,7 @@ template <class Given>
 inline constexpr bool is_future = false;
 template <class T>
 inline constexpr bool is_future<future<T>> = true;
-// A future, with or without limits of its own: the call that gives its result has begun already.
+// A future, with or without limits of its own: the call that produces its result has already begun.
 template <class Held>
 consteval bool has_begun() {
   if constexpr (is_future<Held>) {
@@ -138,7 +138,7 @@ consteval bool has_begun() {
   }
 }
 
-// Calls the callable that makes an awaitable within the limits, so that an ask takes them along.
+// Calls the callable that makes an awaitable within the limits, so that they also apply to an ask.
 template <class Call>
 task<awaited_value<std::invoke_result_t<Call&>>> await_call(Call call) {
   auto inner = std::invoke(call);
@@ -164,16 +164,16 @@ auto make_limited(Given&& given) {
 }  // namespace tasks
 
 // co_await with_deadline(span, task): awaits a task, or the awaitable that a callable makes, and
-// gives its value. An ask is sent when it is made, so that a callable must make it within the
-// limit. After `span`, counted from the co_await, it is cancelled, with all that it has begun: its
-// waits, its children, and the handlers of other actors that it asks, with all that those ask in
-// turn; a blocking function or a lazy sees it by this_call. When it has ended, the co_await throws
-// timed_out. Of several deadlines around each other the nearest wins. An ask that is handled after
+// returns its value. An ask is sent when it is made; therefore let a callable make it within the
+// limit. After `span`, counted from the co_await, the task is cancelled with all work that it has
+// begun: its waits, its children, and the handlers of actors that it asks, directly or through
+// others; a blocking function or a lazy can read the limit by this_call. When the task has ended,
+// the co_await throws timed_out. Of nested deadlines the nearest wins. An ask that is handled after
 // its deadline is not run.
 //
-// Thread: the turns of the actor that awaits it. Cost: about 300 ns. Errors: timed_out when the
-// deadline has ended it; its value or other exception, if it still comes, counts. A `tell` and a
-// spawned task are not limited.
+// Thread: the turns of the actor that awaits it. Cost: about 300 ns. Errors: timed_out if the
+// deadline has ended the task; if the task still returns a value or throws another exception, that
+// is the result. A `tell` and a spawned task are not limited.
 //
 // Example:
 //     struct Store {
@@ -201,9 +201,8 @@ auto with_deadline(time_span span, Given&& given) {
   limits.at_most = span;
   return tasks::run_within(tasks::make_limited(std::forward<Given>(given)), std::move(limits));
 }
-// The same for a stop token: when a stop is requested, all
-// that it has begun is cancelled, and the co_await throws
-// cancelled.
+// The same for a stop token: when a stop is requested, all work that the task has begun is
+// cancelled, and the co_await throws cancelled.
 template <class Given>
 auto with_stop(std::stop_token token, Given&& given) {
   tasks::task_limits limits;

@@ -1,4 +1,4 @@
-// scope_results: a scope of children that all give values of one type.
+// scope_results: a scope whose children all return values of one type.
 #pragma once
 
 #include "troupe/base/language.hpp"
@@ -19,10 +19,10 @@
 
 namespace troupe {
 
-// In which order scope_results gives the values.
+// The order of the values in the result of scope_results.
 enum class result_order : std::uint8_t { of_start, of_completion };
 
-// As task_scope, for children that all give a T; next() gives their values.
+// As task_scope, for children that all return a T; next() returns their values.
 //
 // Thread, cost and errors: as task_scope.
 //
@@ -64,7 +64,7 @@ class results_scope {
   std::size_t unfinished() const noexcept { return group_.unfinished(); }
 
   // co_await s.next(), in the body: the value of one more child, in the order in which they end;
-  // no value when no child is left. The result of the scope does not have it then.
+  // no value when no child is left. The result of the scope then lacks this value.
   class next_awaiter {
    public:
     static constexpr bool puts_back = true;  // for the branches of when_any
@@ -147,8 +147,8 @@ task<std::vector<T>> run_results(Body body, result_order order) {
 }  // namespace tasks
 
 // co_await scope_results<T>(body): as scope(body), with a results_scope<T>, for children that all
-// give a T. Gives their values, in the order in which the children were added, or in which they
-// ended, without those that next() has given.
+// return a T. Returns their values, in the order in which the children were added, or in which they
+// ended, except for the values that next() has returned.
 template <class T, result_order Order = result_order::of_start, class Body>
 auto scope_results(Body&& body) {
   if constexpr (tasks::fits_scope<results_scope<T>, Body>()) {

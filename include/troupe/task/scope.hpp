@@ -74,8 +74,8 @@ task<T> run_in_parallel(task<T> given);
 
 }  // namespace tasks
 
-// The scope of some tasks, its children: it ends when they all have ended: none of them outlives
-// the objects to which it refers. `scope` makes a task_scope and passes it to the body.
+// The scope of some tasks, its children. It ends when all children have ended, so that no child
+// outlives the objects to which it refers. `scope` makes a task_scope and passes it to the body.
 //
 // Thread: only the body and the children may use it, and the children run in the turns of the actor
 // that awaits the scope, one at a time, between each other's waits. Cost: about 40 ns for a child
@@ -99,8 +99,8 @@ class task_scope {
   // objects that outlive the scope. Returns a handle to the child's value.
   //
   // The child begins when the body, or the child that added it, has ended or waits. The children
-  // begin in the order of the calls. In a scope that was cancelled it does not begin at all.
-  // Errors: usage_error when called by others than the body and the children.
+  // begin in the order of the calls. In a cancelled scope a child never begins. Errors: usage_error
+  // if the caller is neither the body nor a child.
   template <class... Given>
   child<tasks::child_value<Given...>> spawn(Given&&... given) {
     using value = tasks::child_value<Given...>;
@@ -114,7 +114,7 @@ class task_scope {
   // Adds a child that is spawned as a task of its own when it begins: such children run in
   // parallel, on all workers. The scope awaits, limits and cancels them like other children, and a
   // deadline around the scope holds for them. They must not use the scope, nor, without a lock,
-  // objects that others use. Cost: about 1 us. Errors: as spawn().
+  // objects that other tasks use. Cost: about 1 us. Errors: as spawn().
   //
   // Example:
   //     troupe::task<int> square(int n) { co_return n * n; }
@@ -132,17 +132,17 @@ class task_scope {
     return spawn(tasks::run_in_parallel(tasks::make_child(std::forward<Given>(given)...)));
   }
 
-  // From now on at most so many children run at once; the others wait until one has ended. Errors:
-  // usage_error for 0.
+  // From now on at most this number of children runs at once; the others wait until a child has
+  // ended. Errors: usage_error for 0.
   void limit(std::size_t most) { group_.set_limit(most); }
 
   // Cancels the children: their awaits throw cancelled, the handlers of other actors that they have
   // asked are cancelled as well, and children that have not begun never run. The body continues.
-  // That is no failure: the scope then ends as if they had succeeded.
+  // This is no failure: the scope ends as if the children had succeeded.
   void cancel() noexcept { group_.cancel(false); }
 
   // co_await s.next(), in the body: waits until one more child has ended, in the order in which
-  // they end. Gives true for each of them, and false when no child is left.
+  // they end. Returns true for each of them, and false when no child is left.
   class next_awaiter {
    public:
     static constexpr bool puts_back = true;  // for the branches of when_any
@@ -325,7 +325,7 @@ consteval bool fits_scope() {
 }  // namespace tasks
 
 // co_await scope(body): calls `body(s)` with a new task_scope, and ends when the body and all
-// children have ended. Gives the body's value. The body is a procedure that adds children, or a
+// children have ended. Returns the body's value. The body is a procedure that adds children, or a
 // coroutine that returns a task and may wait beside them.
 //
 // Thread: body and children run in the turns of the actor that awaits it. Errors: the first

@@ -33,8 +33,8 @@ struct nested_observer : observer {
 // chain of any length would need a stack of any size.
 void tell_nested(nested_observer& listener, void (*act)(observer&) noexcept) noexcept;
 
-// Belongs to an ask, and to each other wait whose result depends on a known actor or job. It
-// records which call waits for which, so that a cycle is found (docs/protocols/deadlocks.md).
+// Part of an ask, and of each other wait whose result depends on a known actor or job. It records
+// which call waits for which, so that a cycle is found (docs/protocols/deadlocks.md).
 struct shared_state;
 struct ask_link {
   // Written in the asker's turns, or by the thread that has ended the wait; a hint for others.
