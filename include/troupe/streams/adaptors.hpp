@@ -1,8 +1,8 @@
-// Adaptors of streams that look at one value after the other.
+// Adaptors of streams that process one value after the other.
 //
 // All of them: Thread: the turns of the actor that takes the values. Order: as in the source. They
-// read a value when one is asked for, and never ahead. Errors: an exception from the source or from
-// a given function comes out of next(), and ends the stream. Lifetime: they own their source and
+// read a value only when one is requested, and never ahead. Errors: next() throws an exception of
+// the source or of a given function, and the stream then ends. Lifetime: they own their source and
 // the given functions.
 #pragma once
 
@@ -27,7 +27,7 @@ namespace detail {
 template <class F, class... Args>
 using plain_result = std::remove_cvref_t<std::invoke_result_t<F&, Args...>>;
 
-// True of a predicate, which gives a bool or an awaitable of a bool.
+// The result of a predicate that returns a bool or an awaitable of a bool.
 template <class Predicate, class T>
 inline constexpr bool waits =
     tasks::awaitable<std::remove_reference_t<std::invoke_result_t<Predicate&, T>>>;
@@ -117,7 +117,7 @@ async_generator<T> until_done(async_generator<T> stream, task<Given> end) {
 
 }  // namespace detail
 
-// Gives f(value). The result of f may be an awaitable, which then() would await and buffered()
+// A stream of f(value). The result of f may be an awaitable, which then() awaits and buffered()
 // runs.
 //
 // Example:
@@ -137,26 +137,26 @@ auto map(F f) {
     return detail::map(std::move(stream), std::move(f));
   });
 }
-// Gives `co_await f(value)`, one after the other.
+// A stream of `co_await f(value)`, one after the other.
 template <class F>
 auto then(F f) {
   return adaptor([f = std::move(f)]<class T>(async_generator<T> stream) mutable {
     return detail::then(std::move(stream), std::move(f));
   });
 }
-// Gives the values for which f(value) is true; it may give an awaitable of a bool.
+// A stream of the values for which f(value) is true; f may return an awaitable of a bool.
 template <class F>
 auto filter(F f) {
   return adaptor([f = std::move(f)]<class T>(async_generator<T> stream) mutable {
     return detail::filter(std::move(stream), std::move(f));
   });
 }
-// Gives the first `most` values, and then ends without asking for another value.
+// A stream of the first `most` values; it ends without requesting another value.
 inline auto take(std::size_t most) {
   return adaptor(
       [most]<class T>(async_generator<T> stream) { return detail::take(std::move(stream), most); });
 }
-// Leaves the first values out.
+// Omits the first values.
 inline auto skip(std::size_t least) {
   return adaptor([least]<class T>(async_generator<T> stream) {
     return detail::skip(std::move(stream), least);
@@ -170,8 +170,8 @@ auto take_while(F f) {
   });
 }
 // Ends when the awaitable (a task, a future, event.wait(), sleep_for) is done, or when a stop is
-// requested, even while it waits for a value. An exception from the awaitable comes out of next().
-// The awaitable runs from the first next() on.
+// requested, even while it waits for a value. next() throws an exception of the awaitable. The
+// awaitable runs from the first next() on.
 template <class Awaitable>
 auto take_until(Awaitable end) {
   if constexpr (std::is_same_v<Awaitable, std::stop_token>) {

@@ -1,5 +1,5 @@
-// async_generator<T>: a coroutine that awaits whatever a task can await, and gives values one after
-// the other.
+// async_generator<T>: a coroutine that awaits anything that a task can await, and yields values one
+// after the other.
 #pragma once
 
 #include "troupe/base/language.hpp"
@@ -65,7 +65,7 @@ class async_promise final : public tasks::promise_base {
     give(value);
     return {};
   }
-  // Gives a copy, which lives until the coroutine runs on.
+  // Yields a copy, which lives until the coroutine continues.
   struct copied {
     T value;
     bool await_ready() const noexcept { return false; }
@@ -76,7 +76,8 @@ class async_promise final : public tasks::promise_base {
   };
   copied yield_value(const T& value) requires std::copy_constructible<T> { return {value}; }
 
-  // Moves the value out that the coroutine gave. Otherwise it has ended, or the user's wait has.
+  // Moves out the value that the coroutine yielded. Without a value, the coroutine or the user's
+  // wait has ended.
   std::optional<T> take(tasks::outcome how) {
     if (side.given == nullptr) [[unlikely]]
       return none(how);
@@ -118,11 +119,11 @@ template <class T>
 class [[nodiscard]] next_value {
  public:
   explicit next_value(async_promise<T>* promise) noexcept : promise_(promise) {}
-  // For traits that query the type of its value. The awaited object is `advanced`.
+  // For traits that query the type of the value. The awaited object is `advanced`.
   bool await_ready() const noexcept;
   std::optional<T> await_resume();
 
-  // The generator has run, and has given something, has ended, or is pending. A call that is
+  // The generator has run: it has yielded a value, has ended, or is pending. A call that is
   // cancelled takes nothing (docs/protocols/given_up_waits.md).
   class advanced {
    public:
@@ -141,7 +142,7 @@ class [[nodiscard]] next_value {
       return lets_others_run ? tasks::let_others_run(user.promise())
                              : promise().side.wait(user.promise());
     }
-    // The user may have been cancelled after the value was given, even if that was at once.
+    // The user may have been cancelled after the value was yielded, even if it was yielded at once.
     void take_late(tasks::coroutine& user) noexcept {
       if (tagged_ == 0) return;
       promise().side.own_wait().waiter = &user;
@@ -179,7 +180,8 @@ class [[nodiscard]] next_value {
 
   class limited;
   // Limit the wait, from the co_await on: when the time is over co_await throws timed_out, when a
-  // stop is requested cancelled. The generator runs on, and its value is there at the next next().
+  // stop is requested cancelled. The generator continues, and the following next() returns its
+  // value.
   limited timeout(time_span at_most) && { return limited(promise_, at_most, {}); }
   limited stop(std::stop_token token) && {
     return limited(promise_, std::chrono::nanoseconds::max(), std::move(token));
@@ -258,22 +260,21 @@ class [[nodiscard]] next_value<T>::limited {
 
 }  // namespace streams
 
-// A coroutine that co_awaits whatever a task can await, and gives values by co_yield. It runs only
-// while its user waits for the next value, and stops at each co_yield: it never runs ahead.
-// `co_await g.next()` gives the next value in a std::optional, which is empty at the end.
+// A coroutine that co_awaits anything that a task can await, and yields values by co_yield. It runs
+// only while its user waits for the next value, and stops at each co_yield: it never runs ahead.
+// `co_await g.next()` returns the next value in a std::optional, which is empty at the end.
 // Move-only.
 //
 // Thread: it runs in the turns of the actor (or spawned task) that takes its values, like a task.
 // All values are taken by one actor; a generator that waits for nothing may be moved to another
 // actor. Cost: a frame of about 400 bytes from the block pool, then about 4 ns for a value that is
-// ready, without an allocation. Errors: an exception from the body comes out of next() once, and
-// after that the generator has ended. next() throws cancelled when the call that awaits it is
-// cancelled; the generator is then unchanged, keeps waiting for its event, and no value is lost:
-// next().timeout(span), next().stop(token) and when_any(g.next(), …) can be repeated. Lifetime:
-// dropping the generator ends it: the operation that it awaits throws cancelled in its body. If
-// that operation cannot end at once (I/O), the body ends a little later, in a turn of the same
-// actor; it may therefore refer to its own parameters and variables, and to objects that outlive
-// its actor.
+// ready, without an allocation. Errors: next() throws an exception of the body once; the generator
+// has then ended. next() throws cancelled when the call that awaits it is cancelled; the generator
+// is then unchanged, keeps waiting for its event, and no value is lost: next().timeout(span),
+// next().stop(token) and when_any(g.next(), …) can be repeated. Lifetime: dropping the generator
+// ends it: the operation that it awaits throws cancelled in its body. If that operation cannot end
+// at once (I/O), the body ends a little later, in a turn of the same actor; it may therefore refer
+// to its own parameters and variables, and to objects that outlive its actor.
 //
 // GCC 12 destroys the members of an aggregate twice in `co_yield Point{…}`: with that compiler,
 // name it and move it in.

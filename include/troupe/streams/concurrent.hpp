@@ -1,10 +1,10 @@
 // Adaptors of streams that run several things at once: buffered, buffered_unordered, merge, zip.
 //
 // All of them: Thread: everything runs in the turns of the actor that takes the values: waits
-// overlap, computations take turns. An operation that has begun continues while the user does
-// something else between two next(); nothing new is begun then. Errors: the first exception comes
-// out of next(), ends the stream and cancels the rest. Lifetime: dropping the stream cancels
-// everything that runs.
+// overlap, computations take turns. An operation that has begun continues between two calls of
+// next(), but no new operation begins then. Errors: next() throws the first exception; the stream
+// ends, and the other operations are cancelled. Lifetime: dropping the stream cancels everything
+// that runs.
 #pragma once
 
 #include "troupe/base/language.hpp"
@@ -140,7 +140,8 @@ async_generator<T> merge(std::vector<async_generator<T>> inputs) {
       for (const auto& stream : all) sides.push_back(stream.side());
     }
     co_await select(sides);
-    // Each stream in its turn, so that none that is always ready keeps the others waiting.
+    // The streams take turns, so that a stream that is always ready does not keep the others
+    // waiting.
     for (std::size_t n = all.size(); n > 0; --n) {
       if (next >= all.size()) next = 0;
       if (!all[next].is_ready()) {
@@ -183,8 +184,8 @@ async_generator<std::tuple<T...>> zip(async_generator<T>... inputs) {
 }  // namespace detail
 
 // Runs up to `most` awaitables of the stream at once (tasks, futures, results of make_task), and
-// gives their results in the order of the stream; of a task<> it gives std::monostate. At most
-// `most` results exist that were not taken. Cost: a task and about 300 bytes for each.
+// yields their results in the order of the stream; for a task<> it yields std::monostate. At most
+// `most` results wait to be taken. Cost: a task and about 300 bytes for each.
 //
 // Example:
 //     troupe::task<int> half(int n) {
@@ -207,7 +208,7 @@ inline auto buffered(std::size_t most) {
     return detail::buffered(std::move(stream), most, true);
   });
 }
-// The same, but gives each result as soon as it is ready.
+// The same, but yields each result as soon as it is ready.
 inline auto buffered_unordered(std::size_t most) {
   check_count("buffered_unordered", most);
   return adaptor([most]<class T>(async_generator<T> stream) {
@@ -215,8 +216,8 @@ inline auto buffered_unordered(std::size_t most) {
   });
 }
 
-// Gives the values of several streams of the same type as they come; ends when all have ended. Each
-// may be one value ahead.
+// Yields the values of several streams of the same type as they arrive; ends when all streams have
+// ended. Each stream may be one value ahead.
 template <class First, class... Sources>
 requires(source<First> && (source<Sources> && ...)) auto merge(First&& first, Sources&&... others) {
   std::vector<async_generator<element<First>>> all;
@@ -230,8 +231,8 @@ auto merge(std::vector<async_generator<T>> all) {
   return detail::merge(std::move(all));
 }
 
-// Gives tuples of the next values of all streams, which wait at once; ends with the first that
-// ends, and then drops the values that the others have given for that tuple.
+// Yields tuples of the next values of all streams, which wait at the same time. Ends when the first
+// stream ends, and drops the values that the other streams have yielded for that tuple.
 template <source... Sources>
 auto zip(Sources&&... all) {
   return detail::zip(from(std::forward<Sources>(all))...);

@@ -1,4 +1,4 @@
-// generator<T>: a coroutine that gives values one after the other, without waiting for anything.
+// generator<T>: a coroutine that yields values one after the other, without waiting for anything.
 #pragma once
 
 #include "troupe/base/language.hpp"
@@ -21,7 +21,7 @@ class generator;
 
 namespace streams {
 
-// co_yield elements_of(generator, or any range) gives all its values.
+// co_yield elements_of(generator, or any range) yields all its values.
 template <class Range>
 struct elements_of {
   explicit elements_of(Range&& given_range) noexcept : range(std::forward<Range>(given_range)) {}
@@ -71,7 +71,7 @@ class generator_promise {
     root_->value_ = std::addressof(value);
     return {};
   }
-  // Gives a copy, which lives until the coroutine runs on.
+  // Yields a copy, which lives until the coroutine continues.
   struct copied {
     std::remove_cvref_t<T> value;
     bool await_ready() const noexcept { return false; }
@@ -146,15 +146,14 @@ class generator_promise {
 
 }  // namespace streams
 
-// A coroutine that gives values by co_yield and runs only while its user asks for the next one: an
-// input range, for std::views as well. `co_yield streams::elements_of(other)` gives all values of
-// another generator or range; with generators that call themselves this costs the same at any
-// depth.
+// A coroutine that yields values by co_yield, and runs only while its user requests the next one.
+// It is an input range, for std::views as well. `co_yield streams::elements_of(other)` yields all
+// values of another generator or range; for recursive generators this costs the same at any depth.
 //
 // Thread: the calling one; any thread may use it, one at a time. Cost: a frame from the block pool,
-// and about 2 ns a value. Errors: an exception from the body comes out of begin() or ++, and ends
-// the generator. Lifetime: it is destroyed at any time; the body's objects are then destroyed. A
-// value lives until the next ++. A body may not co_await: use async_generator for that.
+// and about 2 ns a value. Errors: begin() or ++ throws an exception of the body, and the generator
+// has then ended. Lifetime: it may be destroyed at any time; the body's objects are then destroyed.
+// A value lives until the next ++. A body may not co_await: use async_generator for that.
 //
 // Example:
 //     troupe::generator<int> countdown(int from) {
@@ -205,7 +204,7 @@ class [[nodiscard]] generator : public std::ranges::view_interface<generator<T>>
     std::coroutine_handle<promise_type> handle_;
   };
 
-  // Runs the body up to its first value. To be called once.
+  // Runs the body up to its first value. Call it once.
   iterator begin() {
     if (handle_) handle_.promise().resume_innermost();
     return iterator(handle_);

@@ -19,8 +19,8 @@
 
 namespace troupe::streams {
 
-// Lets those side calls run that wait for nothing, then waits until one of all is ready. Gives
-// true, or false if the time is over first; with a time of zero it only lets them run. Throws
+// Runs the side calls that wait for nothing, then waits until any of the side calls is ready.
+// Returns true, or false if the time ends first; with a time of zero it only runs them. Throws
 // cancelled.
 class select_wait {
  public:

@@ -37,7 +37,7 @@ inline constexpr bool is_optional = false;
 template <class T>
 inline constexpr bool is_optional<std::optional<T>> = true;
 
-// An object whose next() gives an awaitable of a std::optional.
+// An object whose next() returns an awaitable of a std::optional.
 template <class S>
 concept sequence = requires(std::remove_cvref_t<S>& stream) {
   stream.next();
@@ -76,7 +76,7 @@ async_generator<T> of_container(Container container) {
 //   a channel or its receiver: ends when the channel is closed and empty. A wait that is given up
 //     takes no value;
 //   an object with next(), which is moved in.
-// A stream remains as it is. Cost: a frame, and about 5 ns a value more.
+// A stream remains unchanged. Cost: a frame, and about 5 ns more for each value.
 //
 // Example:
 //     troupe::task<> show() {
@@ -118,8 +118,7 @@ auto from(Source&& source) {
 
 // A stream of the values of another stream, which remains usable afterwards and must live until
 // then: `streams::borrow(all) | streams::take(3) | streams::collect()` leaves the rest in it.
-// Dropping the borrower loses no value that it has not given, as long as it does not read ahead
-// itself.
+// Dropping the borrower loses no value that it has not yielded, unless the borrower reads ahead.
 template <sequence S>
 auto borrow(S& stream) {
   struct borrowed {

@@ -26,7 +26,7 @@
 
 namespace troupe {
 
-// A line or a frame is longer than the limit that was given. The stream has ended.
+// A line or a frame is longer than the limit. The stream has ended.
 //
 // Example (declarations):
 //     troupe::task<> listen(troupe::tcp_stream peer) {
@@ -89,8 +89,8 @@ concept takes_back = std::is_lvalue_reference_v<Input> && requires {
   typename std::remove_reference_t<Input>::read_ahead;
 };
 
-// The bytes that were read of an input and not given: they go back to an input that takes them
-// back, when its reader is dropped. The others lose them.
+// The bytes that were read from an input and not yielded. When the reader is dropped, they go back
+// to the input if its type takes bytes back; otherwise they are lost.
 template <class Input>
 class not_given {
  public:
@@ -142,8 +142,8 @@ class not_given<Input> {
   typename std::remove_reference_t<Input>::read_ahead ahead_;
 };
 
-// A reader that was dropped while it waited may still have bytes that come before all others: its
-// wait ends a little later.
+// A reader that was dropped while it waited may still hold bytes that precede all others: its wait
+// ends a little later.
 template <takes_back Input>
 task<> await_last_reader(Input from) {
   constexpr int turns = 16, sleeps = 100;
@@ -284,14 +284,14 @@ async_generator<typename answer_of<Answer>::type> answers(ref<T> from, Args... a
 }  // namespace detail
 
 // The lines of an input, without their ends ("\n" or "\r\n"): of a tcp_stream, unix_stream,
-// pipe_stream, file, TLS stream. A last line without an end counts. An input with a name is read
-// where it is and must live as long as the stream; one that is moved in belongs to the stream.
-// Limits: reads 64 KiB at a time; throws frame_too_long for a line of more than `most` bytes. When
-// the stream is dropped, the bytes that it has read and not given go back to an input with a name
-// that is a stream or a TLS stream. Another lines(), frames() or blocks() over it gets them first;
-// a read of the program's own does so when the dropped wait has ended, a turn later. Until then,
-// and while a next() is pending or was given up, nothing else may read the input. The bytes of a
-// file are lost.
+// pipe_stream, file, TLS stream. A last line without an end counts. An input that is an lvalue is
+// read in place and must live as long as the stream; an input that is moved in belongs to the
+// stream. Limits: reads 64 KiB at a time; throws frame_too_long for a line of more than `most`
+// bytes. When the stream is dropped, the bytes that it has read and not yielded go back to an
+// lvalue input that is a stream or a TLS stream. A new lines(), frames() or blocks() over the input
+// gets them first; the program's own read gets them once the dropped wait has ended, a turn later.
+// Until then, and while a next() is pending or was given up, no other code may read the input. The
+// bytes of a file are lost.
 template <class Input>
 async_generator<std::string> lines(Input&& from, std::size_t most = line_bytes_max) {
   return detail::lines<Input>(std::forward<Input>(from), most);
@@ -303,15 +303,15 @@ template <class Input>
 async_generator<std::string> frames(Input&& from, std::size_t most = frame_bytes_max) {
   return detail::frames<Input>(std::forward<Input>(from), most);
 }
-// The bytes as they come, in blocks of at most `most`. Otherwise as lines(), but nothing is read
-// that is not given.
+// The bytes as they arrive, in blocks of at most `most`. Otherwise as lines(), but it yields all
+// bytes that it has read.
 template <class Input>
 async_generator<std::string> blocks(Input&& from, std::size_t most = block_bytes) {
   return detail::blocks<Input>(std::forward<Input>(from), most);
 }
 
 // The answers of an actor: asks it again for each value, with the same arguments. If the method
-// gives a std::optional, the stream ends at an empty one; else it never ends.
+// returns a std::optional, the stream ends at an empty one; otherwise it never ends.
 //
 // Example:
 //     struct Queue {

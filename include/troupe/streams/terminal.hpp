@@ -72,10 +72,10 @@ task<std::size_t> count(async_generator<T> stream) {
 
 }  // namespace detail
 
-// All of them give a task, which runs when it is awaited or spawned:
-// `co_await (source | streams::for_each(f))`. An exception from the stream or from a given function
-// comes out of it. It asks for the next value when the last one was dealt with. GCC 12: name a
-// lambda that captures more than plain values before the expression that has the co_await.
+// All of them return a task, which runs when it is awaited or spawned:
+// `co_await (source | streams::for_each(f))`. The task throws an exception of the stream or of a
+// given function. It requests the next value when the last one was processed. GCC 12: name a lambda
+// that captures more than plain values before the expression that has the co_await.
 //
 // Calls f(value) for each value, and awaits the result if it is an awaitable.
 //
@@ -96,7 +96,7 @@ auto for_each(F f) {
     return detail::for_each(std::move(stream), std::move(f));
   });
 }
-// Gives a container of all values: a std::vector, or `collect<std::set<int>>()`.
+// Returns a container of all values: a std::vector, or `collect<std::set<int>>()`.
 template <class Container>
 auto collect() {
   return adaptor([]<class T>(async_generator<T> stream) {
@@ -108,7 +108,7 @@ inline auto collect() {
     return detail::collect<std::vector<T>>(std::move(stream));
   });
 }
-// Gives f(f(f(value, first), second), …), or an awaitable of it for each step.
+// Returns f(f(f(value, first), second), …); each call of f may return an awaitable.
 template <class Value, class F>
 auto fold(Value value, F f) {
   return adaptor(
@@ -116,12 +116,12 @@ auto fold(Value value, F f) {
         return detail::fold(std::move(stream), std::move(value), std::move(f));
       });
 }
-// Gives the first value and ends the stream; empty if there is none.
+// Returns the first value and ends the stream; empty if there is none.
 inline auto first() {
   return adaptor(
       []<class T>(async_generator<T> stream) { return detail::first(std::move(stream)); });
 }
-// Gives the number of values.
+// Returns the number of values.
 inline auto count() {
   return adaptor(
       []<class T>(async_generator<T> stream) { return detail::count(std::move(stream)); });

@@ -1,9 +1,9 @@
 // Adaptors of streams that count or wait: chunks, throttle, debounce.
 //
 // All of them: Thread: the turns of the actor that takes the values. Order: as in the source. Time:
-// the runtime's, virtual under the simulated policy. A wait that a timer of theirs ends leaves
-// the source unchanged: no value is lost, whatever the source is. Errors: an exception from the
-// source comes out of next(), after the values that it gave before. Lifetime: they own the source.
+// the runtime's, virtual under the simulated policy. If one of their timers ends a wait, the source
+// stays unchanged: no value is lost, whatever the source is. Errors: next() throws an exception of
+// the source, after the values that the source yielded before. Lifetime: they own the source.
 #pragma once
 
 #include "troupe/base/language.hpp"
@@ -98,14 +98,14 @@ async_generator<T> debounce(async_generator<T> stream, time_span span) {
 
 }  // namespace detail
 
-// Gives vectors of `most` values; the last one may have fewer.
+// Yields vectors of `most` values; the last one may have fewer.
 inline auto chunks(std::size_t most) {
   check_count("chunks", most);
   return adaptor([most]<class T>(async_generator<T> stream) {
     return detail::chunks(std::move(stream), most, detail::no_limit);
   });
 }
-// The same, but gives the collected values when `within` has passed since the first value of the
+// The same, but yields the collected values when `within` has passed since the first value of the
 // vector arrived.
 //
 // Example:
@@ -129,16 +129,16 @@ inline auto chunks(std::size_t most, time_span within) {
   });
 }
 
-// Gives at most one value in each `span`: the others wait, and with them the source. None is
-// dropped.
+// Yields at most one value in each `span`: the other values wait, and with them the source. No
+// value is dropped.
 inline auto throttle(time_span span) {
   return adaptor([span]<class T>(async_generator<T> stream) {
     return detail::throttle(std::move(stream), span);
   });
 }
 
-// Gives a value once no newer value has arrived for `span`, and drops the values before it. The
-// last value before the end of the source is given.
+// Yields a value once no newer value has arrived for `span`, and drops the values before it. The
+// last value before the end of the source is also yielded.
 inline auto debounce(time_span span) {
   return adaptor([span]<class T>(async_generator<T> stream) {
     return detail::debounce(std::move(stream), span);

@@ -1,4 +1,4 @@
-// barrier: a point at which a number of parties wait for each other, again and again.
+// barrier: a point at which a number of parties wait for each other, repeatedly.
 #pragma once
 
 #include "troupe/base/language.hpp"
@@ -76,7 +76,7 @@ class barrier {
       return true;
     }
   };
-  // Waits until all parties have arrived: co_await it, with timeout() or stop() if need be, or
+  // Waits until all parties have arrived: co_await it, optionally with timeout() or stop(), or
   // block in get() on a plain thread. Returns true for the party that arrived last.
   sync::awaiting<arriving> arrive() noexcept {
     return sync::awaiting<arriving>(std::in_place, *this);

@@ -1,4 +1,4 @@
-// broadcast: every receiver gets every value, unless it is so slow that it misses some.
+// broadcast: every receiver gets every value, except for the values that a slow receiver misses.
 #pragma once
 
 #include "troupe/base/language.hpp"
@@ -87,7 +87,8 @@ class broadcast_state final : public source_base {
     return sent();
   }
 
-  // Puts the waiter into the list, after prepare(). False: there is a value, or never will be.
+  // Puts the waiter into the list, after prepare(). Returns false if there is a value, or if none
+  // will come any more.
   template <class Prepare>
   bool wait(const position& at, waiter& one, const Prepare& prepare) noexcept {
     if (at.next != sent()) return false;
@@ -100,7 +101,7 @@ class broadcast_state final : public source_base {
   // Takes the next value, if any.
   received take(position& at) {
     if constexpr (position::reads_ahead) {
-      // A copy counts as long as the ring would hold its value still.
+      // A copy is valid as long as the ring would still hold its value.
       if (at.ahead != 0 && sent() - at.next <= capacity()) {
         --at.ahead;
         ++at.next;
@@ -109,7 +110,8 @@ class broadcast_state final : public source_base {
     }
     return take_from_ring(at);
   }
-  // How many a receiver has not taken yet, those included that it has missed.
+  // The number of values that a receiver has not taken yet, including the values that it has
+  // missed.
   std::uint64_t behind(const position& at) noexcept {
     std::lock_guard guard(mutex_);
     return sent() - at.next;
@@ -218,7 +220,7 @@ class broadcast : sync::writer_handle<std::shared_ptr<sync::broadcast_state<T>>>
     }
     // Does not wait: empty if there is no value now.
     std::optional<received> try_receive() { return state_->take(position_); }
-    // How many values it has not received yet, those that it will miss included.
+    // The number of values that it has not received yet, including the values that it will miss.
     std::uint64_t behind() const noexcept { return state_->behind(position_); }
     bool is_closed() const noexcept { return state_->is_closed(); }
 

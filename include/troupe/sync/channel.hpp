@@ -99,7 +99,7 @@ struct receiving : receiving_waiter<T> {
   state* from;
 };
 
-// The one side of a channel, counted.
+// One side of a channel, with a count of its handles.
 template <class T, channel_side Side>
 class channel_half {
  public:
@@ -134,10 +134,10 @@ class channel_half {
 // Thread: any. Order: first in, first out; parties that wait are served in the order in which they
 // came. Cost: about 12 ns for a value, sent and received; bounded(n) allocates its n places at
 // once. Errors: channel_closed at a send to a closed channel; timed_out and cancelled;
-// std::bad_alloc at a send to an unbounded channel. In each of these cases the send has not
-// happened, and the value that was to be moved is still the caller's; a receive has taken nothing.
-// Lifetime: a handle must outlive the waits that it began; the values of a channel without handles
-// are destroyed. T's move must not throw: put a type whose move may into a std::unique_ptr.
+// std::bad_alloc at a send to an unbounded channel. In each of these cases nothing was sent, and
+// the caller still has the value that was to be moved; a receive has taken nothing. Lifetime: a
+// handle must outlive the waits that it began; the values of a channel without handles are
+// destroyed. T's move must not throw: put a type whose move may throw into a std::unique_ptr.
 //
 // Example:
 //     troupe::task<> produce(troupe::channel<int> numbers) {
@@ -189,7 +189,7 @@ class channel {
   using receiving = sync::awaiting<sync::receiving<T>>;
 
   // Waits for room, or for a receiver. The value must live until then: it is moved when it is sent,
-  // and not if the send fails. co_await it, with timeout() or stop() if need be, or block in get()
+  // and not if the send fails. co_await it, optionally with timeout() or stop(), or block in get()
   // on a plain thread.
   sending_moved send(T&& value) const requires(!held_by_value) {
     return sending_moved(std::in_place, *state_, &value);
@@ -205,7 +205,7 @@ class channel {
   // Waits for a value. The result is empty once the channel is closed and nothing is left in it.
   receiving receive() const { return receiving(std::in_place, *state_); }
 
-  // Does not wait. Returns false if it would have to; then the value is not moved. Throws
+  // Does not wait. Returns false if it would have to wait; then the value is not moved. Throws
   // channel_closed.
   bool try_send(T&& value) const {
     sync::sending_waiter<T> waiting;
@@ -229,7 +229,8 @@ class channel {
   // values, and then nothing. A second call does nothing.
   void close() const noexcept { state_->close(); }
   bool is_closed() const noexcept { return state_->is_closed(); }
-  // How many values it holds, now or a moment ago; and at most: SIZE_MAX if it is unbounded.
+  // The number of values that it holds, now or a moment ago; and the maximum, SIZE_MAX if it is
+  // unbounded.
   std::size_t size() const noexcept { return state_->size(); }
   std::size_t capacity() const noexcept { return state_->capacity(); }
 

@@ -1,5 +1,4 @@
-// condition: waits, with a mutex given back meanwhile, until another party signals that something
-// has changed.
+// condition: releases a mutex and waits until another party signals a change.
 #pragma once
 
 #include "troupe/base/language.hpp"
@@ -16,9 +15,9 @@
 
 namespace troupe {
 
-// Thread: any. Waits are never over without a notify. Cost: as of the mutex. Errors: usage_error
-// for a guard that holds nothing; a wait that throws leaves the guard without the lock. Lifetime:
-// the condition must live as long as its waits. All waits at a time must use the same mutex.
+// Thread: any. A wait never ends without a notify. Cost: as for the mutex. Errors: usage_error for
+// a guard that holds nothing; a wait that throws leaves the guard without the lock. Lifetime: the
+// condition must live as long as its waits. All waits at a time must use the same mutex.
 //
 // Example:
 //     struct Box {
@@ -45,7 +44,8 @@ namespace troupe {
 //     }
 class condition {
  public:
-  // First in the condition's list; a notify moves it to the mutex, and it continues with the lock.
+  // It waits first in the condition's list; a notify moves it to the mutex, and it continues with
+  // the lock.
   struct waiting : sync::permit_waiter {
     static constexpr const char* name = "a condition";
     waiting(condition& on, mutex::guard& given) noexcept
@@ -90,15 +90,14 @@ class condition {
   condition(const condition&) = delete;
   condition& operator=(const condition&) = delete;
 
-  // Gives the lock back and waits for a notify; continues with the lock. co_await it, with
-  // timeout() or stop() if need be, or block in get() on a plain thread. The guard must live
-  // meanwhile.
+  // Releases the lock and waits for a notify; continues with the lock. co_await it, optionally with
+  // timeout() or stop(), or block in get() on a plain thread. The guard must live meanwhile.
   sync::awaiting<waiting> wait(mutex::guard& held) {
     if (!held)
       throw usage_error("troupe: condition::wait: the guard holds no mutex; lock it first");
     return sync::awaiting<waiting>(std::in_place, *this, held);
   }
-  // Waits as long as the predicate is false, which is called with the lock held. With GCC 12 the
+  // Waits as long as the predicate is false; it is called with the lock held. With GCC 12 the
   // predicate must capture only references and plain values, or have a name (task.hpp).
   template <std::predicate Predicate>
   task<> wait(mutex::guard& held, Predicate predicate) {

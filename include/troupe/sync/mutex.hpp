@@ -50,14 +50,14 @@ class holder_of_lock {
   std::atomic<tasks::source_line> at_{nullptr};
 };
 
-// A held lock, given back when this object is destroyed, on any thread. `Lock` has a function
+// A held lock. The destructor of this object releases it, on any thread. `Lock` has a function
 // give_back(bool shared).
 template <class Lock, bool shared>
 class [[nodiscard]] held {
  public:
   held() = default;
   explicit held(Lock& lock) noexcept : lock_(&lock) {}
-  // From then on no report names the holder.
+  // From the move on, no report names the holder.
   held(held&& other) noexcept : lock_(std::exchange(other.lock_, nullptr)) {
     if (lock_ != nullptr) lock_->forget_holder();
   }
@@ -71,7 +71,7 @@ class [[nodiscard]] held {
   }
   ~held() { unlock(); }
 
-  // Gives the lock back early.
+  // Releases the lock early.
   void unlock() noexcept {
     if (Lock* const lock = std::exchange(lock_, nullptr)) lock->give_back(shared);
   }
@@ -111,15 +111,15 @@ struct locking : permit_waiter {
 
 }  // namespace sync
 
-// A lock that one party holds at a time, for state that several actors or tasks share and that must
-// stay as it is while its holder awaits something. State of one actor needs none.
+// A lock that one party holds at a time, for state that several actors or tasks share, and that no
+// other party may change while the holder awaits something. State of one actor needs no lock.
 //
 // Thread: any. Waiting coroutines and threads get the lock in the order in which they came. A guard
-// may be dropped on another thread than the one that took it. Cost: about 8 ns when no party holds
-// it; 56 bytes. Errors: a coroutine that waits throws cancelled when its call is cancelled, and
-// deadlock when each holder in a cycle waits for the lock of the next; guards that were moved are
-// not found in cycles. A second lock() by the same coroutine is such a cycle. Lifetime: the mutex
-// must live as long as guards and waits.
+// may be dropped on a different thread. Cost: about 8 ns when no party holds it; 56 bytes. Errors:
+// a coroutine that waits throws cancelled when its call is cancelled, and deadlock when each holder
+// in a cycle waits for the lock of the next; guards that were moved are not found in cycles. A
+// second lock() by the same coroutine is such a cycle. Lifetime: the mutex must live as long as
+// guards and waits.
 //
 // Example:
 //     struct Log {
@@ -146,7 +146,7 @@ class mutex {
 
   mutex() = default;
 
-  // Waits for the lock: co_await it, with timeout() or stop() if need be, or block in get() on a
+  // Waits for the lock: co_await it, optionally with timeout() or stop(), or block in get() on a
   // plain thread.
   sync::awaiting<sync::locking<mutex, false>> lock() noexcept {
     return sync::awaiting<sync::locking<mutex, false>>(std::in_place, *this);
@@ -176,10 +176,10 @@ class mutex {
   sync::holder_of_lock holder_;
 };
 
-// A lock that one writer or many readers hold. In order: a reader that comes behind a waiting
-// writer waits, so that readers never keep a writer out.
+// A lock that one writer or many readers hold. Requests are served in order: a reader that comes
+// behind a waiting writer waits, so that readers never starve a writer.
 //
-// Thread, errors, lifetime: as of mutex. Cost: about 10 ns when no party has to wait; 56 bytes.
+// Thread, errors, lifetime: as for mutex. Cost: about 10 ns when no party has to wait; 56 bytes.
 // Reports and the search for deadlocks see the holder for writing, not the holders for reading.
 //
 // Example:

@@ -1,4 +1,4 @@
-// once: an operation that is done a single time, however many parties request it.
+// once: an operation that runs once, for any number of parties that request it.
 #pragma once
 
 #include "troupe/base/language.hpp"
@@ -32,8 +32,8 @@ namespace troupe {
 //     }
 class once {
  public:
-  // Awaits the task that `make` makes, unless that was done before; waits if another party is about
-  // to.
+  // Awaits the task that `make` makes, unless the operation was done before; if another party runs
+  // it now, waits for that party.
   template <class Make>
   requires tasks::is_task<std::remove_cvref_t<std::invoke_result_t<Make&>>> task<> call(Make make) {
     // order: acquire  sees the effects of the operation; pairs with the release below

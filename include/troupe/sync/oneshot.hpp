@@ -10,10 +10,10 @@
 namespace troupe {
 
 // Makes the two ends of a channel for one value: a promise, which sends it, and the future, which
-// receives it. That is all a channel for one value needs: the promise can be set once, from any
-// thread; the future is awaited, with timeout() and stop(), or blocks in get(); a promise that is
-// dropped resolves the future with broken_promise, and abandoned() returns whether no receiver
-// waits any more.
+// receives it. These are all operations of a channel for one value: the promise can be set once,
+// from any thread; the future is awaited, with timeout() and stop(), or blocks in get(); a promise
+// that is dropped resolves the future with broken_promise, and abandoned() returns whether no
+// receiver waits any more.
 //
 // Thread: any. Cost: one block of memory, about 10 ns. Errors: as promise and future.
 //
