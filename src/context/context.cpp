@@ -115,7 +115,8 @@ void context::do_deallocate(void* memory, std::size_t bytes, std::size_t) {
 
 void context::trim() noexcept { trim_to(block_->total); }
 
-// Gives back the newest blocks that are not in use, until the blocks have at most `total` bytes.
+// Returns the newest blocks that are not in use to the pool, until the blocks have at most `total`
+// bytes.
 void context::trim_to(std::size_t total) noexcept {
   while (last_ != block_ && last_->total > total) {
     block& gone = *last_;

@@ -112,7 +112,7 @@ far_blocks* own_far_blocks() noexcept {
   return blocks_here.far == &no_far_blocks ? nullptr : static_cast<far_blocks*>(blocks_here.far);
 }
 
-// Gives the thread's blocks back when it ends.
+// Returns the thread's blocks to the pool when the thread ends.
 struct block_flusher {
   bool ended = false;
   ~block_flusher() {

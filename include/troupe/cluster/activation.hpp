@@ -1,5 +1,5 @@
-// activation: an actor of a cluster on its own node: how it is made, and how calls get to it. For
-// the library's own use.
+// activation: an actor of a cluster on its own node: its construction, and the delivery of its
+// calls. For the library's own use.
 #pragma once
 
 #include "troupe/base/language.hpp"
@@ -22,8 +22,8 @@
 
 namespace troupe::cluster::parts {
 
-// A message to an actor whose constructor still runs: called with the actor, or with null and the
-// exception that the constructor has thrown.
+// A message to an actor whose constructor still runs. It is called with the actor, or with null and
+// the constructor's exception.
 template <class T>
 using early_call = unique_function<void(const troupe::ref<T>*, const std::exception_ptr&)>;
 
@@ -77,10 +77,10 @@ void make(activation_of<T>& activated) {
 }
 
 // Finds or makes the actor on this node, then calls `with(activation, actor, exception)`: at once,
-// or when its constructor, which still runs, has ended; then `with.defer()` is called first. Calls
-// come in the order of the calls of this function. Returns false, and does not touch `with`, if the
-// actor is not on this node, or if `behind` is true and earlier messages to its shard are under
-// way.
+// or, if its constructor still runs, after the constructor; in the second case it first calls
+// `with.defer()`. Calls come in the order of the calls of this function. Returns false, and does
+// not touch `with`, if the actor is not on this node, or if `behind` is true and earlier messages
+// to its shard are under way.
 template <class T, class With>
 bool with_actor(const state_ref& on, const address& what, bool behind, With& with) {
   found_actor found = find_here(on, what, behind);

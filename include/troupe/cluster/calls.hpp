@@ -33,18 +33,18 @@ using durable::parts::answer_to;
 struct class_table;
 struct method_entry;
 
-// Of actors that are on one node each, whatever their keys: no shard has this number.
+// The shard number of actors that belong to one node each: no shard has this number.
 inline constexpr std::uint32_t own_shard = 1'024;
 
 // The maximum bytes of a key, and of the names of a class and of its methods, on every node. A key
-// is checked where it is named, so that it makes no difference on which node its actor is.
+// is checked where a program names it, so that the actor's node makes no difference.
 inline constexpr std::size_t name_bytes_max = 65'535;
 // For a durable actor: half of the default limit of a NATS server for a message.
 inline constexpr std::size_t durable_key_bytes_max = std::size_t{512} * 1024;
 // Throws usage_error for a key that is longer.
 void check_key(std::string_view key);
 
-// Which actor.
+// The address of an actor.
 struct address {
   const class_table* kind = nullptr;
   std::string key;
@@ -82,7 +82,7 @@ std::unique_lock<std::mutex> lock_shard(activation& actor);
 // Removes an actor whose constructor has thrown from its shard's table.
 void remove(activation& actor) noexcept;
 
-// The handler has run, and its answer came when the node did not own the actor any more.
+// The handler has run, but its node no longer owned the actor when the answer was ready.
 class answer_too_late : public error {
  public:
   answer_too_late();
@@ -93,13 +93,13 @@ void check_owned(const activation& one);
 bool is_owned(const activation& actor) noexcept;
 // Throws answer_too_late in that case.
 void check_may_answer(const activation& one);
-// The exception that is being handled, as a caller on any node gets it.
+// The current exception, in the form in which a caller on any node gets it.
 std::exception_ptr travelling(const node_state& on) noexcept;
 
 runtime& runtime_of(const node_state& on) noexcept;
 
-// The sender of a message that is handled here. Without give() or fail() the sender gets in the end
-// the error that the message was lost.
+// The sender of a message that is handled on this node. Without give() or fail() the sender finally
+// gets the error `lost`.
 class served {
  public:
   served(state_ref on, std::string reply, semaphore::permit permit) noexcept;
@@ -112,9 +112,9 @@ class served {
   bool wants_answer() const noexcept { return here_ != nullptr || !reply_.empty(); }
   // These two answer the sender, with a value or an exception; one of them is called, once.
   void give(const bytes& value) noexcept;
-  // The exception, as travelling() gives it.
+  // The exception, as travelling() returns it.
   void fail(const std::exception_ptr& why) noexcept;
-  // Gives the duty to answer to the caller.
+  // Passes the duty to answer to the caller.
   std::unique_ptr<answer_to> forget() noexcept {
     reply_.clear();
     return std::move(here_);
@@ -130,11 +130,11 @@ class served {
   semaphore::permit permit_;
 };
 
-// Runs it as long as the message's deadline allows, in its trace.
+// Runs it within the message's deadline, in the message's trace.
 task<bytes> within_limits(const served& message, task<bytes> of);
 
 // Sends it to the node that owns the actor; `answer` is null for a tell. Never throws for an ask:
-// a failure is the answer. Throws error for a tell that finds no room.
+// a failure is the answer. Throws error for a tell for which there is no space.
 void send_away(const state_ref& on, address to, const method_entry& what, bytes arguments,
                std::unique_ptr<answer_to> answer);
 

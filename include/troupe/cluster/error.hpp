@@ -16,13 +16,13 @@ namespace troupe::cluster {
 // The kind of a failure, by which a program decides how to react; it does not parse the text.
 enum class failure : std::uint8_t {
   unreachable,     // the actor's owner could not be reached: the message did not run
-  lost,            // the message was sent, and whether it ran is unknown
+  lost,            // the message was sent; it is unknown whether it ran
   unknown_method,  // the owner has no such class or method, or another signature: it did not run
   too_large,       // more bytes than a message may have: it did not run
-  full,            // the owner or the connection to it has no room now: it did not run; try later
+  full,            // the owner or the connection to it has no space now: it did not run; try later
   malformed,       // the received bytes could not be read
   stopped,         // this node has been stopped
-  denied,          // the NATS servers do not take this node's credentials, or it lacks a permission
+  denied,  // the NATS servers refuse this node's credentials, or the node lacks a permission
 };
 const char* name_of(failure kind) noexcept;
 
@@ -47,7 +47,7 @@ class error : public troupe::error {
 };
 
 // The handler on another node threw an exception of a type that this program has not registered, or
-// the handler of a durable actor threw. The type's name and the text have travelled.
+// the handler of a durable actor threw. It carries the name of that type, and the text.
 class remote_exception : public troupe::error {
  public:
   remote_exception(std::string type, const std::string& text)

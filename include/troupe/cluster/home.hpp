@@ -1,4 +1,4 @@
-// home: the place of an actor of a cluster, for the actor itself: its key, and its node.
+// home: an actor's view of its own place in a cluster: its key and its node.
 #pragma once
 
 #include "troupe/base/language.hpp"
@@ -16,8 +16,8 @@ namespace troupe::cluster {
 template <class T>
 class ref;
 
-// An actor whose constructor takes one gets its own. Copyable. Thread: any. Lifetime: may outlive
-// the actor.
+// An actor whose constructor takes a `home` gets its own. Copyable. Thread: any. Lifetime: may
+// outlive the actor.
 //
 // Example (declarations):
 //     #include <troupe/cluster/node.hpp>

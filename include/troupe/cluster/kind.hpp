@@ -45,7 +45,7 @@ struct class_table {
   }
 };
 
-// An exception that a caller on another node gets as itself.
+// An exception that a caller on another node gets with its own type.
 struct exception_entry {
   const std::type_info* type;
   std::string name;
@@ -89,8 +89,8 @@ std::exception_ptr make_exception(const std::string& text) {
 // Describes a class of actors to a node. T is any class of actors, whose constructor takes nothing,
 // or the key as a std::string, or a cluster::home. `Methods` are all member functions that messages
 // call; their parameters and results can be stored (troupe/durable/codec.hpp), or are refs of a
-// cluster. The actor is in memory alone: its state is lost when it is unloaded, when its node ends,
-// and when its shard moves to another node.
+// cluster. The actor exists only in memory: its state is lost when it is unloaded, when its node
+// ends, and when its shard moves to another node.
 //
 // The name is T's without its namespace, unless another name is given. Nodes identify classes and
 // methods by their names, and compare the types of parameters and results by a fingerprint.
@@ -114,8 +114,8 @@ parts::class_table kind(std::string_view name = {}) {
 }
 
 // Registers a type of exceptions: callers get an E, made from its text; exceptions of other types
-// arrive as remote_exception. This holds for callers on the same node as well, so that it makes no
-// difference where an actor is. troupe's exceptions for a time limit or a cancelled call need no
+// arrive as remote_exception. The same holds for callers on the actor's node, so that the place of
+// an actor makes no difference. troupe's exceptions for a time limit or a cancelled call need no
 // name.
 template <class E>
 parts::exception_entry exception() {

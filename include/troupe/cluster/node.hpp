@@ -29,7 +29,7 @@ namespace troupe::cluster {
 
 class simulation;
 
-// A node of the cluster, of one life: when the program is started again, it has another id.
+// A node of the cluster. When its program is started again, the node has another id.
 struct member {
   std::string id;
   std::string name;
@@ -98,7 +98,8 @@ class node_owner {
 }  // namespace parts
 
 // A node of a cluster. Each actor has a class and a key, and is on one node at a time: the node
-// that owns its shard. Messages find it. Without servers the node is alone and owns all.
+// that owns its shard. Messages reach it wherever it is. Without servers the node is alone and owns
+// all shards.
 //
 // It joins at once, and calls wait until it has joined. Copies are the same node. When the last
 // copy is destroyed, it leaves as by stop(). With servers it keeps the program alive until then.
@@ -136,7 +137,8 @@ class node {
     open_in(on, in, std::move(chosen), std::move(all));
   }
 
-  // Completes when the node has joined. Throws why the first attempt failed; the node keeps trying.
+  // Completes when the node has joined. Throws the error of the first attempt if that fails; the
+  // node keeps trying.
   task<> ready() const;
 
   // The actor of that class and key. Cost: some ns. Errors: usage_error if the node was not given
@@ -145,7 +147,7 @@ class node {
   ref<T> get(std::string_view key) const {
     return ref<T>::at(state(), key);
   }
-  // The only one of its class.
+  // The only actor of its class.
   template <class T>
   ref<T> single() const {
     return ref<T>::at(state(), {});
@@ -166,17 +168,18 @@ class node {
     return ref<T>(state(), {&kind, {}, parts::own_shard, where.id});
   }
 
-  // Publishes a value to all that subscribe to the topic now, on whatever node, at most once. The
-  // name of a topic has letters, digits, `-`, `_` and single dots. Waits while too many bytes wait
-  // to be sent.
+  // Publishes a value to all present subscribers of the topic, on any node, at most once. The name
+  // of a topic has letters, digits, `-`, `_` and single dots. Waits while too many bytes wait to be
+  // sent.
   // Errors: usage_error for another name; error: unreachable, too_large and stopped.
   template <durable::storable T>
   task<> publish(std::string topic, const T& value) const {
     return parts::publish(state(), std::move(topic),
                           parts::topic_frame(parts::topic_shape_of<T>(), durable::encode(value)));
   }
-  // Completes when values that are published from now on will arrive. Values of another type are
-  // counted, and not given. Errors: usage_error for another name; error: unreachable, stopped.
+  // Completes when the subscription receives all values that are published from then on. Values of
+  // another type are counted, and not returned. Errors: usage_error for another name; error:
+  // unreachable, stopped.
   template <durable::storable T>
   task<topic_stream<T>> subscribe(std::string topic, topic_options chosen) const {
     return open_topic<T>(state(), std::move(topic), std::move(chosen));

@@ -18,9 +18,9 @@ struct options {
   // The NATS servers by which nodes reach each other: "nats://one:4222,two". Empty: this node
   // is alone, in one process, and `database` must also be empty.
   std::string nats{};
-  // Of the node, for people. Two nodes may have one name.
+  // The node's name, for people. Two nodes may have the same name.
   std::string name = "node";
-  // Nodes of one cluster have the same; others do not see them. Letters, digits, `-` and `_`.
+  // The cluster's name: nodes see only nodes of the same cluster. Letters, digits, `-` and `_`.
   std::string cluster = "troupe";
   // The database that records the node that owns each shard, and keeps the durable actors.
   // PostgreSQL: as for postgres::connection. For nodes that are processes of one machine also
@@ -38,17 +38,17 @@ struct options {
 
   // How long an ask waits for its answer, unless with_deadline sets a shorter time. More than 0.
   time_span ask_timeout = std::chrono::seconds(10);
-  // How long this node owns its shards without a word from the database. When it has ended without
-  // a word, another node takes them over after that time. 1 s or more.
+  // The time for which this node owns its shards after each answer of the database. If the node
+  // fails, another node takes the shards over after this time. 1 s or more.
   time_span lease = std::chrono::seconds(6);
-  // The node stops acting this long before its lease ends. It covers how far the clocks of this
-  // machine and of the database may drift apart in one lease, and how long an answer travels inside
-  // this machine. Less than half of the lease.
+  // The node stops acting this long before its lease ends. It must cover the drift between the
+  // clocks of this machine and of the database in one lease, and the time that an answer travels
+  // inside this machine. Less than half of the lease.
   time_span margin = std::chrono::milliseconds(600);
   // How long an actor may be idle before it is unloaded: its object is destroyed. 1 ms or more.
   time_span idle_max = std::chrono::seconds(60);
-  // Actors on this node; beyond it, those that were used least recently are unloaded. Actors at
-  // work are not unloaded. 1 or more.
+  // Maximum number of idle and busy actors on this node; beyond it, the least recently used ones
+  // are unloaded. Busy actors are not unloaded. 1 or more.
   std::size_t actors_max = 1'000'000;
   // How many messages of this node may wait for other nodes; one more fails with failure::full. 1
   // or more.

@@ -1,4 +1,4 @@
-// ref: an actor of a cluster, by its class and key, wherever it is.
+// ref: refers to an actor of a cluster by its class and key, on whatever node it is.
 #pragma once
 
 #include "troupe/base/language.hpp"
@@ -25,20 +25,20 @@ namespace troupe::cluster {
 // owns it then, and unloaded when it is idle. Refs may be parts of messages. Copyable. Thread: any.
 // Lifetime: it may outlive the node, whose messages fail with failure::stopped then.
 //
-// Order: messages of one actor or task to another one arrive in the order in which they were sent,
-// as long as the receiver stays where it is.
+// Order: messages from one actor or task to an actor arrive in the order in which they were sent,
+// as long as the receiver stays on its node.
 template <class T>
 class ref {
  public:
   ref() = default;
 
   // Asks the actor. If it is on this node, nothing is copied into bytes: the ask costs about twice
-  // as much as one of a plain actor. The nearest deadline of the calls around it travels along, and
-  // otherwise options::ask_timeout.
+  // as much as an ask of a plain actor. The message carries the nearest deadline of the calls
+  // around it; if there is none, options::ask_timeout applies.
   //
   // Errors are in the returned future; an ask never hangs. timed_out: the handler may have run.
-  // error: its kind shows whether the handler may have run. An exception from the handler: as
-  // itself, if the node has its type by exception<E>(), and otherwise as remote_exception.
+  // error: its kind shows whether the handler may have run. An exception from the handler: with its
+  // own type, if the node has that type by exception<E>(); otherwise a remote_exception.
   template <auto Method, class... Args>
   [[nodiscard]] auto ask(Args&&... args) const {
     using call = parts::method_call<T, Method>;
@@ -54,7 +54,8 @@ class ref {
   }
 
   // Sends a message, at most once; its outcome is not reported. An exception of the handler is a
-  // failure of the program that it is in. Errors: error: full and stopped; nothing was sent.
+  // failure of the program in which the handler runs. Errors: error: full and stopped; nothing was
+  // sent.
   template <auto Method, class... Args>
   void tell(Args&&... args) const {
     const parts::method_entry& what = method<Method>();

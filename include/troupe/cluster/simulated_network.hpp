@@ -31,7 +31,8 @@ struct network_faults {
   // Messages from one node to another may also change their order. NATS does that only with
   // messages that were in transit when a connection was lost.
   bool reorders = false;
-  // A message that meets a cut waits for heal() instead of being lost, as with TCP at a short cut.
+  // True: a message across a cut waits for heal() instead of being lost, as with TCP during a short
+  // cut.
   bool holds = false;
   // True: an ask to a node that is killed gets no error, as with NATS, and ends by its deadline.
   // False: it fails with failure::lost.
@@ -68,7 +69,7 @@ class simulated_network {
   void heal();
   void heal(const std::string& one, const std::string& other);
 
-  // Ends the connection of this node at once: it neither sends nor takes any more.
+  // Ends the connection of this node at once: it neither sends nor receives any more.
   void kill(const std::string& node);
   // From now on.
   void set_faults(const network_faults& now);

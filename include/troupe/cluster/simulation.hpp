@@ -17,14 +17,14 @@ namespace troupe::cluster {
 struct database_faults {
   database_faults() noexcept {}
   std::uint64_t refuses = 0;  // the call fails and changes nothing
-  std::uint64_t loses = 0;    // the call fails, and has taken effect, or not, or does so later
+  std::uint64_t loses = 0;    // the call fails; it has taken effect, has not, or takes effect later
   // Each call takes a random time up to this one.
   time_span delay_max{};
 };
 
-// The network and the database of the nodes that are made with it, in one program. Under the
-// simulated policy the seed decides about faults, delays and whose turn is next, so that a failure
-// repeats. Copies are the same. Thread: any. Lifetime: with the last copy or node.
+// The network and the database of simulated nodes in one program. Under the simulated policy the
+// seed decides about faults, delays and whose turn is next, so that a failure repeats. Copies are
+// the same. Thread: any. Lifetime: with the last copy or node.
 //
 // Example (declarations):
 //     struct Counter {
@@ -53,8 +53,8 @@ class simulation {
   // While it is unavailable, or the node is cut off from it, calls of the database fail.
   void set_database_away(bool away) const;
   void cut_off_from_database(const node& victim, bool cut_off) const;
-  // How fast the clocks are of the nodes that are made from now on; 1 is right. Their leases are
-  // safe as long as options::margin covers how wrong a clock is in one lease.
+  // The speed of the clocks of the nodes that are made from now on; 1 is exact. Their leases are
+  // safe as long as options::margin covers the error of a clock in one lease.
   void set_clock_rate(double of_next) const;
   // Ends the node as a crash does: nothing is handed over, and its state in memory is lost.
   void kill(const node& victim) const;

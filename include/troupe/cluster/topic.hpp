@@ -1,5 +1,4 @@
-// topic: values that one node publishes, and that all subscribers receive, on whatever node they
-// are.
+// topic: values that one node publishes, and that all subscribers on all nodes receive.
 #pragma once
 
 #include "troupe/base/language.hpp"
@@ -23,11 +22,11 @@ namespace troupe::cluster {
 
 // How a subscription takes part in a topic.
 struct topic_options {
-  // Of the subscriptions of one group, on whatever nodes, one gets each message. Empty: each
+  // Of the subscriptions of one group, on all nodes, one gets each message. Empty: each
   // subscription gets all. Letters, digits, `-` and `_`.
   std::string group{};
-  // How many messages may wait to be read. While that many wait, the node takes no more of this
-  // topic, and messages for which the connection has no room are lost. 1 or more.
+  // The maximum number of messages that wait to be read. At this limit the node receives no more
+  // messages of this topic, and messages for which the connection has no space are lost. 1 or more.
   std::size_t waiting_max = 1'024;
 };
 
@@ -90,7 +89,7 @@ void unsubscribe(const state_ref& on, const std::shared_ptr<topic_reader>& to) n
 
 }  // namespace parts
 
-// Gives the values of a topic, in the order in which they came. A stream, for `|`. Movable. Thread:
+// The values of a topic, in the order in which they arrived. A stream, for `|`. Movable. Thread:
 // one handler or task at a time. Lifetime: after its destruction no value comes any more.
 template <class T>
 class topic_stream {
@@ -109,7 +108,7 @@ class topic_stream {
     auto receives = reader_->values.receive();
     co_return co_await std::move(receives);
   }
-  // How many values were of another type than T.
+  // The number of received values whose type was not T.
   std::uint64_t refused() const noexcept {
     return reader_->refused.load(std::memory_order_relaxed);  // order: as where it is counted
   }

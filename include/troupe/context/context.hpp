@@ -164,7 +164,7 @@ class context final : public std::pmr::memory_resource {
   // calls.
   void rollback(snapshot& target);
 
-  // Gives blocks that a rollback kept back to the pool. For an idle connection.
+  // Returns the blocks that a rollback kept to the pool. For an idle connection.
   void trim() noexcept;
 
   // Bytes of all its blocks.

@@ -1,4 +1,4 @@
-// codec: values as bytes that outlive the program, without a line in their types.
+// codec: converts values to bytes that outlive the program, without code in their types.
 //
 // Stored are: bool, integers, enumerations, floating-point numbers, std::string, durations, system
 // and local times and the fields of a calendar (alone or as dates) of std::chrono, std::optional,
@@ -14,8 +14,8 @@
 // enumeration of numbers.
 //
 // Thread: any. Cost: one pass over the value. Numbers have a fixed width and are little-endian;
-// texts and containers begin with a count of four bytes. The bytes do not name the members: the
-// shape does, and whoever keeps the bytes keeps its fingerprint beside them.
+// texts and containers begin with a count of four bytes. The bytes do not name the members; the
+// shape does. Code that stores the bytes also stores the fingerprint of the shape.
 //
 // Example:
 //     struct Account {
@@ -67,7 +67,7 @@ class decode_error : public error {
 class writer;
 class reader;
 
-// How a type is stored that is not listed above. A specialization has
+// Defines how a type that is not listed above is stored. A specialization has
 //     static constexpr std::string_view shape;     // changes when the bytes change
 //     static void write(writer& to, const T& value);
 //     static T read(reader& from);                 // throws decode_error
@@ -122,7 +122,7 @@ concept container = requires(T& all, typename element<typename T::value_type>::t
   all.insert(all.end(), std::move(one));
 };
 
-// Whose bytes can be copied at once.
+// A type whose bytes can be copied at once.
 template <class T>
 inline constexpr bool is_byte_string = false;
 template <>
@@ -216,7 +216,7 @@ template <class T>
 concept storable = parts::is_storable<T>();
 
 namespace parts {
-// Refuses a value whose shape does not show whether it means the same later.
+// Refuses a value if the shape cannot show whether it keeps its meaning in later versions.
 template <class T>
 void check_known(T value, bool is_read) {
   if (!reflect::is_known(value))
@@ -225,7 +225,7 @@ void check_known(T value, bool is_read) {
 }
 }  // namespace parts
 
-// Where the bytes of a value are written to.
+// The destination of a value's bytes.
 class writer {
  public:
   template <storable T>
@@ -389,7 +389,7 @@ T decode(std::span<const std::byte> stored) {
 
 namespace parts {
 
-// How many names a shape has.
+// How many names a shape contains.
 enum class naming : std::uint8_t {
   none,         // as the first versions stored it; it is still stored, and compared between nodes
   short_names,  // as later versions stored it besides: enumerators to 127, names of alternatives

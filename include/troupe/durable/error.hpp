@@ -75,7 +75,8 @@ class store_taken : public error {
   }
 };
 
-// In a cluster: another node owns the actor now, or is about to. This one has changed nothing.
+// In a cluster: another node owns the actor now, or will own it soon. This node has changed
+// nothing.
 class shard_moved : public error {
  public:
   shard_moved(std::vector<std::uint32_t> shards, const std::string& text, bool is_stored = false)
@@ -84,7 +85,7 @@ class shard_moved : public error {
     return {verdict::party::upstream, is_stored_ ? verdict::effect::done : verdict::effect::none,
             verdict::again::later};
   }
-  // Those that have moved; empty if the thrower does not know.
+  // The shards that have moved; empty if they are not known.
   const std::vector<std::uint32_t>& shards() const noexcept { return shards_; }
   // The message is stored, and the new owner handles it. If you send it again, use the same id.
   bool is_stored() const noexcept { return is_stored_; }

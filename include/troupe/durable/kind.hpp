@@ -332,15 +332,15 @@ kind_table make_kind(std::string_view name) {
 // number the store is not opened. The same holds for enumerators that were removed or have other
 // values, and for alternatives of variants; enumerators may be added. Former alternatives are the
 // same if they are called `v1::Circle` or `CircleV1`; docs/protocols/identity.md has the rules.
-// There are no unknown fields: each schema number has exactly the members that its struct has. A
-// method whose parameters or result have such a change gets another name.
+// There are no unknown fields: each schema number has exactly the members that its struct has. If
+// the parameters or the result of a method change in such a way, rename the method.
 //
 // A class with `using event` and `void apply(const event&)` is stored as its events: its methods
 // are const and return changes<event, R>, and the state is the result of apply() for all events.
 // Every `events_between_snapshots` (a static member, otherwise 100) events the state is also
-// stored. Stored events are read as the present type: a change of that type gives the class a new
-// number, and may append alternatives to a std::variant, or enumerators, and nothing else. The
-// store is not opened otherwise.
+// stored. Stored events are read as the present type: a change of that type needs a new number of
+// the class, and may only append alternatives to a std::variant, or enumerators. Otherwise the
+// store is not opened.
 //
 // Example (declarations):
 //     struct CounterV1 { int count = 0; };

@@ -26,8 +26,8 @@ struct message_id {
   // From the operating system's random numbers; from the seed in a simulated program. Thread: any.
   static message_id random();
   // The id that belongs to a text of the sender, for instance the number of an order. Two texts
-  // have the same id with a probability of 2^-128; against texts that were chosen to collide it
-  // gives no protection.
+  // have the same id with a probability of 2^-128; this does not protect against texts that were
+  // chosen to collide.
   static message_id of(std::string_view text) noexcept;
   // The id of the part with that number of this message.
   message_id part(std::uint64_t number) const noexcept;

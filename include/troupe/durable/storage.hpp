@@ -1,5 +1,5 @@
-// storage: where a store of durable actors keeps its data. One seam, with SQLite, PostgreSQL and a
-// simulated database behind it. Programs choose one; they call none of its functions.
+// storage: the database in which a store of durable actors keeps its data: SQLite, PostgreSQL or a
+// simulated database. Programs choose one; they call none of its functions.
 #pragma once
 
 #include "troupe/base/language.hpp"
@@ -30,17 +30,17 @@ struct actor_name {
   auto operator<=>(const actor_name&) const = default;
 };
 
-// Which keys store::keys() returns.
+// The keys that store::keys() returns.
 struct key_range {
   std::string prefix{};                // of each of them
-  std::optional<std::string> after{};  // only those behind this key: the last one of another page
+  std::optional<std::string> after{};  // only keys behind this key, the last of the page before
   std::size_t most = 100;              // 1 to 10,000
 };
 
-// How a message came into the inbox.
+// The way in which a message came into the inbox.
 enum class origin : std::uint8_t {
   post = 0,    // the sender waits until the message is stored, not for an answer
-  ask = 1,     // a party in this process waits for the answer; after a restart none does
+  ask = 1,     // a party in this process waits for the answer; after a restart no party waits
   nested = 2,  // another durable actor waits: the answer is stored under the message's id
 };
 
@@ -68,7 +68,7 @@ struct call_identity {
   std::uint64_t arguments = 0;  // a fingerprint of their bytes
 
   static call_identity of(const stored_message& message);
-  // Whether both may be of one message: true if either is not known.
+  // Whether both may belong to one message: true if one of them is not known.
   bool fits(const call_identity& other) const noexcept {
     return method.empty() || other.method.empty() || *this == other;
   }
@@ -104,7 +104,7 @@ struct dead_letter {
   std::chrono::sys_seconds at{};
 };
 
-// A message that is to be sent at a time, once or again and again.
+// A message that is to be sent at a given time, once or repeatedly.
 struct stored_reminder {
   actor_name to;
   std::string name;  // each actor has at most one reminder of a name
@@ -117,10 +117,10 @@ struct stored_reminder {
   std::uint32_t shard = 0;  // in a cluster: the actor's
 };
 
-// Into how many parts the actors of a cluster are divided.
+// The number of parts into which the actors of a cluster are divided.
 inline constexpr std::uint32_t shard_count = 1'024;
 
-// Such a part, and the number of the change with which a node has got it.
+// Such a part, and the number of the change by which a node became its owner.
 struct held_shard {
   std::uint32_t shard = 0;
   std::uint64_t fence = 0;
@@ -212,10 +212,10 @@ void check_reminder_name(std::string_view name);
 // So many numbers of messages are reserved at once in a cluster.
 inline constexpr std::uint64_t orders_at_once = std::uint64_t{1} << 36;
 
-// A storage belongs to one store; the store calls at most one commit() at a time. All functions may
-// run beside each other otherwise. Errors: database::error with its kind; after it nothing of the
-// call is stored, unless effect() is unknown: then last_batch() shows it. store_taken when another
-// process has called open() since.
+// A storage belongs to one store; the store calls at most one commit() at a time. Otherwise all
+// functions may run concurrently. Errors: database::error with its kind; the call has then stored
+// nothing, unless effect() is unknown: last_batch() then shows the outcome. store_taken when
+// another process has called open() since.
 class storage {
  public:
   storage() = default;
@@ -223,10 +223,10 @@ class storage {
   storage& operator=(const storage&) = delete;
   virtual ~storage() = default;
 
-  // A short text that names the place, for errors.
+  // A short text that names the database, for errors.
   virtual std::string name() const = 0;
-  // Throws usage_error if no actor of that class and key can be stored here. It is asked wherever a
-  // program, a message or an import names an actor. Thread: any. Cost: some ns.
+  // Throws usage_error if no actor of that class and key can be stored here. It is called wherever
+  // a program, a message or an import names an actor. Thread: any. Cost: some ns.
   virtual void check_name(std::string_view kind, std::string_view key) const;
   // Makes or upgrades the tables, and takes the store over from the process that had it before,
   // whose later commits are refused. schema_error for tables of a newer version.
@@ -254,7 +254,7 @@ class storage {
   // Reserves orders_at_once numbers of messages; the first is one more than the result. They are
   // larger than all that any node has reserved before.
   virtual task<std::uint64_t> reserve_orders();
-  // From now on inbox() and reminders() read the rows of these shards alone.
+  // From now on inbox() and reminders() read only the rows of these shards.
   virtual void act_for(std::vector<std::uint32_t> shards);
 };
 

@@ -32,15 +32,16 @@ namespace parts {
 struct store_access;
 }
 
-// Limits and habits of a store; each default suits a server.
+// Limits and times of a store; the defaults suit a server.
 struct options {
-  // Actors in memory. Beyond it, the one that was used least recently is unloaded; its state is in
-  // the store. Actors at work are not unloaded. 1 or more.
+  // Maximum number of actors in memory. Beyond it, the least recently used actor is unloaded; its
+  // state is in the store. Busy actors are not unloaded. 1 or more.
   std::size_t actors_max = 100'000;
   // How long an actor may be idle before it is unloaded. 1 ms or more.
   time_span idle_max = std::chrono::seconds(60);
-  // Messages in memory that wait or are being handled. When there are more, messages from outside
-  // fail with store_full; messages from other durable actors stay in the store until there is room.
+  // Messages in memory that wait or are being handled. Beyond this number, messages from outside
+  // fail with store_full; messages from other durable actors stay in the store until there is
+  // space.
   std::size_t waiting_max = 100'000;
   // The same for the bytes of their arguments, all together. 1 or more.
   std::size_t waiting_bytes_max = 256u << 20;
@@ -49,8 +50,8 @@ struct options {
   std::uint32_t failures_max = 5;
   // The time before a failed post is handled again; it doubles with each failure, up to 10 s.
   time_span retry_first = std::chrono::milliseconds(10);
-  // How long the answer to an id that the sender chose is kept. A message that comes with the same
-  // id later is a new one.
+  // How long the answer to an id that the sender chose is kept. A later message with the same id
+  // counts as a new message.
   time_span remember = std::chrono::hours(24);
   // The largest state of one actor, in bytes; a handler that makes it larger fails, and so does a
   // message, an answer or an event that is larger. 1 or more.
@@ -83,8 +84,8 @@ struct counts {
   bool is_away = false;     // the last commit failed, and none has succeeded since
 };
 
-// Keys in the order of their bytes; on PostgreSQL a zero byte, or a byte that is not UTF-8, has its
-// place right behind the backslash. The next page begins after keys.back().
+// Keys in the order of their bytes; on PostgreSQL a zero byte, or a byte that is not UTF-8, is
+// sorted directly after the backslash. The next page begins after keys.back().
 struct key_page {
   std::vector<std::string> keys;
   bool has_more = false;
@@ -95,8 +96,8 @@ struct key_page {
 template <class T>
 class ref {
  public:
-  // Asks the actor. The answer arrives when the handler's effects are stored. A crash before that
-  // may have lost the message or have stored all its effects, and nothing in between.
+  // Asks the actor. The answer arrives when the handler's effects are stored. After an earlier
+  // crash either the message is lost, or all its effects are stored.
   //
   // Cost: about one transaction that is shared with all turns of that moment. Errors are in the
   // returned future: handler_failed, which includes that nothing was changed; store_full;
@@ -160,8 +161,8 @@ class ref {
 // Turns of many actors share a transaction.
 //
 // Thread: any. Copies are the same store. Lifetime: it stays open as long as a copy or a ref exists
-// or a message is being handled; the runtime must live as long. One process has a store open: when
-// another one opens it, this one's messages fail with store_taken.
+// or a message is being handled; the runtime must live as long. Only one process can use a store:
+// when another process opens it, this process's messages fail with store_taken.
 //
 // Example (declarations):
 //     #include <troupe/durable/sqlite_storage.hpp>
@@ -181,8 +182,8 @@ class store {
 
  public:
   // Opens the storage and begins to handle the messages that wait in it. Errors: database::error;
-  // schema_error, which names the class, if one has other members than those that are stored under
-  // its number; option_error for two classes or methods of one name.
+  // schema_error, which names the class, if the members of a class differ from the members that are
+  // stored under its number; option_error for two classes or methods of one name.
   template <std::same_as<parts::kind_table>... Kinds>
   static task<store> open(runtime& on, std::unique_ptr<storage> in, Kinds... kinds) {
     return open(on, std::move(in), options(), std::move(kinds)...);
@@ -197,8 +198,8 @@ class store {
 
   // The actor of that class and key. Cost: some ns; nothing is read. Errors: usage_error if the
   // class was not given to open(), and for a key that the storage cannot keep (PostgreSQL: 2,000
-  // bytes with the name of the class). A key is part of each message, and has at most
-  // options::state_bytes_max as that.
+  // bytes with the name of the class). A key is a part of each message, whose size
+  // options::state_bytes_max limits.
   template <class T>
   ref<T> get(std::string_view key) const {
     check_name(&parts::class_tag<T>, base::type_name<T>(), key);

@@ -60,8 +60,8 @@ class turn {
   // see the changes and posts of this handler so far.
   //
   // Errors, at the co_await: handler_failed; deadlock if the asked actor waits for this one;
-  // unknown_method; schema_error; database::error, after which this handler is given up: whatever
-  // it does, nothing of it is stored.
+  // unknown_method; schema_error; database::error, after which this handler is given up: none of
+  // its effects are stored.
   template <auto Method, class... Args>
   [[nodiscard]] auto ask(std::string_view key, Args&&... args) {
     using facts = parts::method_of<decltype(Method)>;

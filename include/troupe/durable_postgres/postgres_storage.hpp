@@ -13,10 +13,10 @@
 namespace troupe::durable {
 
 // `target` names the database as for postgres::connection. Its tables lie in the first schema of
-// the search_path, which may have others too; their names begin with `durable_`, and store::open
-// makes them when they are not there. A commit is as durable as the server's synchronous_commit
-// makes it: with the default it is on the disk before any party is notified. Both connections open
-// again by themselves when the server is back.
+// the search_path, which may also contain other tables; their names begin with `durable_`, and
+// store::open makes them if they do not exist. A commit is as durable as the server's
+// synchronous_commit makes it: with the default it is on the disk before any party is notified.
+// Both connections are opened again automatically when the server is available again.
 //
 // A process that is cut off within a commit keeps another process from the store until the server
 // notices, at most 10 s. When the network fails silently, this process notices it after 30 s, or
@@ -52,8 +52,8 @@ std::unique_ptr<storage> postgres_storage(runtime& on, std::string target,
 // after it, and wait meanwhile. A node that is silent within a transaction is cut off after 3 s.
 //
 // The first node that opens a database makes its tables a cluster's, and shuts out a store without
-// a cluster that has it open; none can open it any more (schema_error). States, events and answers
-// stay. Messages and reminders must not be left, because they have no shard.
+// a cluster that has the database open; no such store can open it any more (schema_error). States,
+// events and answers stay. Messages and reminders must not be left, because they have no shard.
 //
 // Thread: any. Cost: two connections to the server. Errors: as above; opening also fails with
 // usage_error when there is no table cluster_shards, when messages or reminders are left, or when

@@ -54,7 +54,7 @@ class io_buffer {
   std::size_t size() const noexcept { return size_; }
   std::span<std::byte> bytes() const noexcept { return {data_, size_}; }
   std::string_view text() const noexcept { return {reinterpret_cast<const char*>(data_), size_}; }
-  // Gives the memory back now.
+  // Returns the memory now.
   void reset() noexcept {
     if (data_ != nullptr) give_back();
   }

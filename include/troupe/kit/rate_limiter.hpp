@@ -70,8 +70,8 @@ class rate_limiter {
   // wait.
   [[nodiscard]] bool try_acquire(std::uint64_t tokens = 1) const;
 
-  // Waits for tokens and takes them: co_await it in a handler or a task, with timeout() or stop()
-  // if need be; on a plain thread get() blocks. Waiting callers get their tokens in the order in
+  // Waits for tokens and takes them: co_await it in a handler or a task, optionally with timeout()
+  // or stop(); on a plain thread get() blocks. Waiting callers get their tokens in the order in
   // which they began to wait. Errors: timed_out, as soon as it is certain that the tokens will not
   // be there in time; cancelled. In both cases none were taken. get() throws usage_error in a
   // handler, and where it would wait for the virtual time of a simulated program.

@@ -28,10 +28,10 @@ struct subscription_state;
 // if no server has accepted the client in one round.
 task<connection> connect(std::string servers, options chosen = {});
 
-// Gives the messages of one subscription, in the order in which they arrive. A stream, for `|`. It
-// keeps unread messages, up to the limits of subscribe_options; messages beyond them are missed:
-// the next message has their number. It continues over a new connection to a server; messages
-// published meanwhile do not reach it. While it exists, it keeps the program alive.
+// The messages of one subscription, in the order in which they arrive. A stream, for `|`. It keeps
+// unread messages, up to the limits of subscribe_options; messages beyond them are missed: the next
+// message has their number. It continues over a new connection to a server; messages published
+// meanwhile do not reach it. While it exists, it keeps the program alive.
 //
 // Thread: one handler or task at a time. Lifetime: keeps the connection; its destructor ends the
 // subscription.

@@ -189,11 +189,11 @@ class guarded {
   guarded() requires std::default_initializable<T>
       : state_(std::make_shared<sharing::guarded_state<T>>()) {}
 
-  // Gives access when there is no writer, and no earlier request waits. co_await it, optionally
-  // with timeout() or stop(), or block in get() on a thread of your own. A future that is dropped
-  // gives the access back.
+  // Waits for access until there is no writer, and no earlier request waits. co_await it,
+  // optionally with timeout() or stop(), or block in get() on a thread of your own. A future that
+  // is dropped gives the access back.
   [[nodiscard]] future<reading<T>> read() const { return enter<reading<T>>(); }
-  // Gives access when there is neither a reader nor another writer.
+  // Waits for access until there is neither a reader nor another writer.
   [[nodiscard]] future<writing<T>> write() const { return enter<writing<T>>(); }
 
   // Calls `f` with the value, as soon as there is neither a reader nor another writer, and returns

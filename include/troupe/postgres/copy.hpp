@@ -84,7 +84,7 @@ class copy_writer : parts::open_copy {
   std::shared_ptr<bool> is_on_the_way_;  // a part that was not taken yet, or was given up
 };
 
-// Gives the rows of a COPY … TO STDOUT, several at a time, in the form that the statement names. A
+// The rows of a COPY … TO STDOUT, several at a time, in the form that the statement names. A
 // stream, for `|`. Other calls of the connection wait until it is destroyed; if that happens early,
 // the rest is cancelled.
 //

@@ -25,8 +25,8 @@ struct notification {
   std::uint64_t missed = 0;
 };
 
-// Gives the notifications of one channel that were sent since listen() has returned. A stream, for
-// `|`. While it exists, its connection keeps the program alive.
+// The notifications of one channel that were sent since listen() returned. A stream, for `|`. While
+// it exists, its connection keeps the program alive.
 //
 // Thread: one handler or task at a time. Errors: failure::lost when the connection has ended:
 // notifications sent since then are lost; a program reads the data that it needs again, after it

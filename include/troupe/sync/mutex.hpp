@@ -33,7 +33,7 @@ class holder_of_lock {
     // order: release  a search that sees the coroutine sees its method; pairs with get/acquire
     by_.store(&by, std::memory_order_release);
   }
-  // order: relaxed  written by the holder, which gives the lock back after it
+  // order: relaxed  written by the holder, which releases the lock afterwards
   void end() noexcept { by_.store(nullptr, std::memory_order_relaxed); }
   tasks::lock_holder get() const noexcept {
     // order: acquire  pairs with begin/release

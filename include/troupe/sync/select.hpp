@@ -156,7 +156,7 @@ void check_cases(std::size_t count);
 // once, and gives an empty optional: leave out a channel that has ended.
 //
 // Among cases that can be done, one is chosen as if by chance, so that none is neglected. co_await
-// it, with timeout() or stop() if need be, or block in get() on a plain thread.
+// it, optionally with timeout() or stop(), or block in get() on a plain thread.
 //
 // Thread: any. Cost: about 20 ns if one of two can be done at once; otherwise some 30 ns for each
 // case. Errors: as the case that happens: channel_closed of a send. Lifetime: as of the cases: a

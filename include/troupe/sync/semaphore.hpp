@@ -51,7 +51,7 @@ class semaphore {
     ~permit() { release(); }
 
     std::uint64_t count() const noexcept { return semaphore_ == nullptr ? 0 : count_; }
-    // Gives them back early.
+    // Returns the permits early.
     void release() noexcept {
       if (semaphore* const owner = std::exchange(semaphore_, nullptr)) owner->permits_.give(count_);
     }
@@ -79,7 +79,7 @@ class semaphore {
     permit finish() noexcept { return permit(*from, wants); }
     semaphore* from;
   };
-  // Waits for permits: co_await it, with timeout() or stop() if need be, or block in get() on a
+  // Waits for permits: co_await it, optionally with timeout() or stop(), or block in get() on a
   // plain thread.
   sync::awaiting<acquiring> acquire(std::uint64_t count = 1) {
     return sync::awaiting<acquiring>(std::in_place, *this, checked(count));

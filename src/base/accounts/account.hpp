@@ -52,7 +52,7 @@ class account {
   // The account belongs to `peer`, whose ledger must outlive it. If it belonged to another peer,
   // its lease moves with it.
   void open(ledger& ledger, peer& peer) noexcept;
-  // Gives the lease back. Call it before the holder is destroyed.
+  // Returns the lease. Call it before the holder is destroyed.
   void close() noexcept;
 
   // The holder keeps this much now. Its end_account() may be called within this call.

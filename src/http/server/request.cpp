@@ -109,7 +109,7 @@ task<std::string_view> request::read_all() {
   co_return body_;
 }
 
-// Gives the pieces of a read_all() that was given up, and then the rest of the body.
+// Returns the pieces of a read_all() that was given up, and then the rest of the body.
 task<std::string_view> request::read_behind_collected() {
   if (body_.empty() && !is_taken_) {
     const one_at_a_time alone(is_collecting_, is_under_way);

@@ -95,7 +95,7 @@ class takes_some {
   fork_frame* self_ = nullptr;
 };
 
-// Gives the number of threads that may take part. Makes the next fork call them, since the loop's
+// Returns the number of threads that may take part. Makes the next fork call them, since the loop's
 // first part may be long.
 class asks_for_threads {
  public:

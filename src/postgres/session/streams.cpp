@@ -38,7 +38,7 @@ task<> put(std::shared_ptr<shared> on, std::string text, std::shared_ptr<bool> o
 }
 task<> nothing() { co_return; }
 
-// Gives the COPY up if its end is not awaited.
+// Gives up the COPY if its end is not awaited.
 struct ending : open_copy {
   using open_copy::end;
   using open_copy::open_copy;

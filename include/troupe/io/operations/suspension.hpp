@@ -35,7 +35,7 @@ class operation_suspension : public tasks::suspension, public operation {
  public:
   explicit operation_suspension(action does) noexcept
       : suspension(&act_on), operation(does, true) {}
-  // Gives back a leased buffer that the coroutine has not taken.
+  // Returns a leased buffer that the coroutine has not taken.
   ~operation_suspension() {
     if (leased && data != nullptr) take_buffer();
   }

@@ -64,7 +64,7 @@ class ring {
     head_ = 0;
     larger.head_ = 0;
   }
-  // Gives the block back if the ring is empty and it is larger than `slots_max` slots.
+  // Frees the block if the ring is empty and the block is larger than `slots_max` slots.
   void shrink(std::size_t slots_max) noexcept {
     if (count_ != 0 || slots_ <= slots_max) return;
     std::allocator<T>().deallocate(std::exchange(first_, nullptr), std::exchange(slots_, 0));

@@ -25,7 +25,7 @@ class component_list : public std::enable_shared_from_this<component_list> {
     const char* list;   // the member of the summary, which lists components of this kind
     const char* label;  // the member that has the name
     std::string name;   // a second one of that name in its list gets " (2)", and so on
-    // Gives its numbers, a row for each thing. Called by the thread that makes the summary, under
+    // Writes its numbers, a row for each object. Called by the thread that makes the summary, under
     // no lock, even if the entry has just gone. The labels begin with the component's labels: the
     // runtime and the name. Numbers whose prefix is "troupe_" and the list's name are also members
     // of its object in the summary.
