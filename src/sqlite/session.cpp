@@ -109,18 +109,18 @@ const char* advice_of(failure kind) noexcept {
 }
 
 struct finalize {
-  void operator()(sqlite3_stmt* of) const noexcept { sqlite3_finalize(of); }
+  void operator()(sqlite3_stmt* statement) const noexcept { sqlite3_finalize(statement); }
 };
 using owned_statement = std::unique_ptr<sqlite3_stmt, finalize>;
 
 // Where the parameters `$1`, `$2`, … are, for SQLite numbers them in the order in which it meets
 // them. Empty if that is the same.
-std::vector<int> places_of(sqlite3_stmt* made) {
-  const int count = sqlite3_bind_parameter_count(made);
+std::vector<int> places_of(sqlite3_stmt* statement) {
+  const int count = sqlite3_bind_parameter_count(statement);
   std::vector<int> places(static_cast<std::size_t>(count), 0);
   bool same = true;
   for (int at = 1; at <= count; ++at) {
-    const char* const name = sqlite3_bind_parameter_name(made, at);
+    const char* const name = sqlite3_bind_parameter_name(statement, at);
     if (name == nullptr || *name != '$') return {};
     const std::string_view digits(name + 1);
     int number = 0;
@@ -156,13 +156,13 @@ enum class company : std::uint8_t {
   queries,
   changes,
 };
-company company_of(sqlite3_stmt* made) {
-  const std::string_view text = sqlite3_sql(made);
+company company_of(sqlite3_stmt* statement) {
+  const std::string_view text = sqlite3_sql(statement);
   const std::size_t begin = std::min(text.find_first_not_of(" \t\r\n"), text.size());
   const auto begins = [&](std::string_view word) {
     return sqlite3_strnicmp(text.data() + begin, word.data(), static_cast<int>(word.size())) == 0;
   };
-  if (sqlite3_stmt_readonly(made) != 0)
+  if (sqlite3_stmt_readonly(statement) != 0)
     return begins("SELECT") || begins("WITH") || begins("VALUES") ? company::queries
                                                                   : company::none;
   const bool changes = begins("INSERT") || begins("UPDATE") || begins("DELETE") ||
@@ -176,8 +176,9 @@ struct statement_acts {
   bool change = false;       // it changes rows of a table
   bool pragma = false;
 };
-int note_act(void* in, int action, const char*, const char*, const char*, const char*) noexcept {
-  auto& acts = *static_cast<statement_acts*>(in);
+int note_act(void* counted, int action, const char*, const char*, const char*,
+             const char*) noexcept {
+  auto& acts = *static_cast<statement_acts*>(counted);
   acts.transaction = acts.transaction || action == SQLITE_TRANSACTION;
   acts.change =
       acts.change || action == SQLITE_INSERT || action == SQLITE_UPDATE || action == SQLITE_DELETE;
@@ -242,8 +243,8 @@ bool session::is_call_over() const noexcept {
   const tasks::call_context* const within = tasks::current_context();
   return within != nullptr && tasks::is_over(*within);
 }
-int session::is_call_over(void* in) noexcept {
-  return static_cast<const session*>(in)->is_call_over() ? 1 : 0;
+int session::is_call_over(void* self) noexcept {
+  return static_cast<const session*>(self)->is_call_over() ? 1 : 0;
 }
 void session::end_call() const {
   const tasks::call_context* const within = tasks::current_context();
@@ -268,8 +269,8 @@ int session::wait_for_lock(int tries) const noexcept {
   waits_->note_lock(std::chrono::nanoseconds(base::now_ns() - began_ns));
   return is_call_over() ? 0 : 1;
 }
-int session::wait_for_lock(void* in, int tries) noexcept {
-  return static_cast<const session*>(in)->wait_for_lock(tries);
+int session::wait_for_lock(void* self, int tries) noexcept {
+  return static_cast<const session*>(self)->wait_for_lock(tries);
 }
 
 void session::fail(int code, const char* doing, database::effect done) const {
@@ -334,13 +335,14 @@ const kept_statement& session::prepared(const std::string& text) {
   if (const kept_statement* const kept = state_->statements.use(text)) return *kept;
   check_text(text);
   state_->acts = {};
-  sqlite3_stmt* made = nullptr;
+  sqlite3_stmt* prepared = nullptr;
   const char* rest = nullptr;
   const int code = sqlite3_prepare_v3(state_->db, text.c_str(), static_cast<int>(text.size() + 1),
-                                      SQLITE_PREPARE_PERSISTENT, &made, &rest);
-  owned_statement statement(made);
+                                      SQLITE_PREPARE_PERSISTENT, &prepared, &rest);
+  owned_statement statement(prepared);
   if (code != SQLITE_OK) fail(code, "the statement is refused");
-  if (made == nullptr || std::string_view(rest).find_first_not_of(" \t\r\n;") != std::string::npos)
+  if (prepared == nullptr ||
+      std::string_view(rest).find_first_not_of(" \t\r\n;") != std::string::npos)
     throw error(failure::statement, 0,
                 "troupe: sqlite: a call takes one statement; run_script takes several");
   if (state_->statements.size() == options_.statements_max) {
@@ -355,9 +357,9 @@ waiting_call::~waiting_call() = default;
 
 namespace {
 
-void run_counted(waiting_call& call, session& in) noexcept {
+void run_counted(waiting_call& call, session& on) noexcept {
   const std::int64_t began_ns = database::statement_begins();
-  call.run(in);
+  call.run(on);
   database::statement_ends("sqlite", call.text, began_ns, call.failed != nullptr);
 }
 

@@ -95,11 +95,11 @@ std::optional<To> as_real(From value) noexcept {
     constexpr From whole = From{1ull << std::min(63, std::numeric_limits<From>::digits)};
     const bool is_finite = value - value == 0;
     if (is_finite && std::abs(value) > From{std::numeric_limits<To>::max()}) return std::nullopt;
-    const auto made = static_cast<To>(value);
-    const bool is_exact = From{made} == value || !is_finite;
-    if (!is_exact && (made == 0 || (std::abs(value) <= whole && std::trunc(value) == value)))
+    const auto result = static_cast<To>(value);
+    const bool is_exact = From{result} == value || !is_finite;
+    if (!is_exact && (result == 0 || (std::abs(value) <= whole && std::trunc(value) == value)))
       return std::nullopt;
-    return made;
+    return result;
   } else {
     return static_cast<To>(value);
   }
@@ -182,13 +182,13 @@ T read_value(const Row& row, int column) {
       if (!std::in_range<T>(value)) parts::refuse_range(row.name(column), value);
       return static_cast<T>(value);
     } else if constexpr (std::is_floating_point_v<T>) {
-      const std::optional<T> made = parts::as_real<T>(row.real(column));
-      if (!made) parts::refuse_number(row.name(column));
-      return *made;
+      const std::optional<T> result = parts::as_real<T>(row.real(column));
+      if (!result) parts::refuse_number(row.name(column));
+      return *result;
     } else if constexpr (parts::is_time<T>) {
-      const auto made = parts::as_time<typename T::duration>(parts::read_time(row, column));
-      if (!made) parts::refuse_time(row.name(column));
-      return *made;
+      const auto result = parts::as_time<typename T::duration>(parts::read_time(row, column));
+      if (!result) parts::refuse_time(row.name(column));
+      return *result;
     } else if constexpr (parts::is_bytes<T>) {
       const std::span<const std::byte> bytes = row.bytes(column);
       return T(bytes.begin(), bytes.end());
@@ -305,7 +305,7 @@ template <class Row>
 auto keep_rows(std::vector<Row> rows) {
   std::vector<decltype(keep_row(std::move(rows.front())))> kept;
   kept.reserve(rows.size());
-  for (Row& one : rows) kept.push_back(keep_row(std::move(one)));
+  for (Row& row : rows) kept.push_back(keep_row(std::move(row)));
   return kept;
 }
 
@@ -324,9 +324,9 @@ void bind_value(Statement& statement, int number, const T& value) {
     if (!std::in_range<std::int64_t>(+value)) parts::refuse_parameter(number);
     statement.bind_integer(number, static_cast<std::int64_t>(value));
   } else if constexpr (std::is_floating_point_v<T>) {
-    const std::optional<double> made = parts::as_real<double>(value);
-    if (!made) parts::refuse_number_parameter(number);
-    statement.bind_real(number, *made);
+    const std::optional<double> result = parts::as_real<double>(value);
+    if (!result) parts::refuse_number_parameter(number);
+    statement.bind_real(number, *result);
   } else if constexpr (parts::is_time<T>) {
     const std::optional<parts::micro_time> at = parts::as_micro_time(value);
     if (!at) parts::refuse_time_parameter(number);

@@ -70,7 +70,7 @@ class open_transaction {
   ref<session> session_;
 };
 
-future<answer> submit(const ref<session>& on, std::unique_ptr<request> what);
+future<answer> submit(const ref<session>& on, std::unique_ptr<request> query);
 std::unique_ptr<request> make_begin(isolation level);
 // Throws error if the transaction was rolled back instead, after a statement of it has failed.
 void check_committed(const answer& result);
@@ -91,13 +91,13 @@ auto read_answer(Read& read, answer& got) -> std::invoke_result_t<Read&, answer&
 class calls {
  public:
   // `scope`: the number of the transaction's scope; 0 outside of all transactions.
-  calls(std::shared_ptr<shared> of, std::uint64_t scope) noexcept
-      : shared_(std::move(of)), scope_(scope) {}
+  calls(std::shared_ptr<shared> state, std::uint64_t scope) noexcept
+      : shared_(std::move(state)), scope_(scope) {}
 
   // Awaits the answer, and gives the result of `read(answer)`.
   template <class Read>
   static auto run(std::shared_ptr<shared> on, std::uint64_t scope, row_limits wants,
-                  std::unique_ptr<request> what, Read read)
+                  std::unique_ptr<request> query, Read read)
       -> task<std::invoke_result_t<Read&, answer&>> {
     std::optional<shared_mutex::shared_guard> held;
     if (scope == 0) {
@@ -107,10 +107,10 @@ class calls {
         held.emplace(co_await std::move(waits));
       }
     }
-    what->scope = scope;
-    what->wants = wants;
+    query->scope = scope;
+    query->wants = wants;
     open_request open(on->session_ref);
-    future<answer> later = submit(on->session_ref, std::move(what));
+    future<answer> later = submit(on->session_ref, std::move(query));
     answer got = co_await std::move(later);
     open.end();
     co_return read_answer(read, got);
@@ -237,7 +237,7 @@ class connection : public parts::calls {
   static task<listener> start_listening(std::shared_ptr<parts::shared> on, std::string name);
   friend pool;
   friend task<connection> connect(std::string, options);
-  explicit connection(std::shared_ptr<parts::shared> of) noexcept : calls(std::move(of), 0) {}
+  explicit connection(std::shared_ptr<parts::shared> state) noexcept : calls(std::move(state), 0) {}
   template <class Body>
   static auto run_transaction(std::shared_ptr<parts::shared> on, Body body, isolation level)
       -> std::invoke_result_t<Body&, transaction&>;

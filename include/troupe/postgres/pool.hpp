@@ -101,11 +101,11 @@ class pool {
   static task<lease> borrow_from(std::shared_ptr<shared> from);
 
   template <class Read>
-  static auto run(std::shared_ptr<shared> from, row_limits wants, std::unique_ptr<request> what,
+  static auto run(std::shared_ptr<shared> from, row_limits wants, std::unique_ptr<request> query,
                   Read read) -> task<std::invoke_result_t<Read&, answer&>> {
     task<lease> borrows = borrow_from(std::move(from));
     const lease borrowed = co_await std::move(borrows);
-    auto runs = parts::calls::run(borrowed->state(), 0, wants, std::move(what), std::move(read));
+    auto runs = parts::calls::run(borrowed->state(), 0, wants, std::move(query), std::move(read));
     co_return co_await std::move(runs);
   }
   template <class Body>

@@ -166,7 +166,7 @@ class session {
   session& operator=(const session&) = delete;
   ~session();
 
-  void submit(std::unique_ptr<request> what);
+  void submit(std::unique_ptr<request> query);
   // Callers have given up: their requests are not sent, or are interrupted. The COPY with this
   // number, if it has begun, is ended: its opener has given up in that moment.
   void drop_abandoned(std::uint64_t copy_number = 0);
@@ -175,7 +175,7 @@ class session {
 
   // Sends the request and passes notifications to the channel, from the first on.
   void listen(const std::string& name, const channel<notification>& reader,
-              std::unique_ptr<request> what);
+              std::unique_ptr<request> query);
   void unlisten(const channel<notification>& reader);
 
   // For the COPY in progress: its next part, its end, and its end without effect.
@@ -203,11 +203,11 @@ class session {
 
   void go_on();
   void send_waiting();
-  bool send(request& what);
-  bool send_prepared(request& what);
-  bool send_rows(request& what, const prepared& known);
-  bool asks_for_types_again(request& what, const prepared& known);
-  void check_script(const request& what) const;
+  bool send(request& query);
+  bool send_prepared(request& query);
+  bool send_rows(request& query, const prepared& known);
+  bool asks_for_types_again(request& query, const prepared& known);
+  void check_script(const request& query) const;
   void prepare(const std::string& text);
   void forget(const std::string& text, std::uint64_t number);
   void deallocate();

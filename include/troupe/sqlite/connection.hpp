@@ -55,21 +55,21 @@ class open_transaction {
 class calls {
  public:
   // `scope`: the number of the transaction's scope; 0 outside of all transactions.
-  explicit calls(std::shared_ptr<shared> of, std::uint64_t scope) noexcept
-      : shared_(std::move(of)), scope_(scope) {}
+  explicit calls(std::shared_ptr<shared> state, std::uint64_t scope) noexcept
+      : shared_(std::move(state)), scope_(scope) {}
 
   // Runs the callable on the session's thread, beside the transactions of other callers: for
   // parties that have the connection to themselves.
   template <class What>
-  static auto run_on_thread(std::shared_ptr<shared> on, What what)
+  static auto run_on_thread(std::shared_ptr<shared> on, What action)
       -> task<std::invoke_result_t<What&, session&>> {
-    auto answer = on->session_ref.ask(std::move(what));
+    auto answer = on->session_ref.ask(std::move(action));
     co_return co_await std::move(answer);
   }
 
   // Runs the callable on the session's thread.
   template <class What>
-  static auto run(std::shared_ptr<shared> on, std::uint64_t scope, What what)
+  static auto run(std::shared_ptr<shared> on, std::uint64_t scope, What action)
       -> task<std::invoke_result_t<What&, session&>> {
     using result = std::invoke_result_t<What&, session&>;
     counted_wait wait(on->waits);
@@ -81,15 +81,15 @@ class calls {
         held.emplace(co_await std::move(waits));
       }
     }
-    auto call = [what = std::move(what), scope,
+    auto call = [action = std::move(action), scope,
                  wait = std::move(wait)](session& self) mutable -> result {
       wait.end();
       self.check_scope(scope);
       if constexpr (std::is_void_v<result>) {
-        what(self);
+        action(self);
         if (scope == 0) self.check_no_transaction();
       } else {
-        result given = what(self);
+        result given = action(self);
         if (scope == 0) self.check_no_transaction();
         return given;
       }
@@ -101,16 +101,16 @@ class calls {
   // The same with others that wait; within a transaction, at once.
   template <class What>
   static auto run_with_others(std::shared_ptr<shared> on, std::uint64_t scope, std::string text,
-                              What what)
+                              What action)
       -> task<std::invoke_result_t<What&, session&, const std::string&>> {
     counted_wait wait(on->waits);
     if (scope != 0) {
-      auto call = [text = std::move(text), what = std::move(what), scope,
+      auto call = [text = std::move(text), action = std::move(action), scope,
                    wait = std::move(wait)](session& self) mutable {
         wait.end();
         self.check_scope(scope);
         const counted_statement counted(text);
-        return what(self, text);
+        return action(self, text);
       };
       auto answer = on->session_ref.ask(std::move(call));
       co_return co_await std::move(answer);
@@ -120,8 +120,8 @@ class calls {
       auto waits = on->calls.lock_shared();
       held.emplace(co_await std::move(waits));
     }
-    auto call =
-        std::make_unique<waiting_call_of<What>>(std::move(text), std::move(what), std::move(wait));
+    auto call = std::make_unique<waiting_call_of<What>>(std::move(text), std::move(action),
+                                                        std::move(wait));
     auto later = call->asker.get_future();
     on->session_ref.tell(
         [call = std::move(call)](session& self) mutable { self.enqueue(std::move(call)); });

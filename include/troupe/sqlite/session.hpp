@@ -132,7 +132,7 @@ struct waiting_call {
   waiting_call(const waiting_call&) = delete;
   waiting_call& operator=(const waiting_call&) = delete;
   virtual ~waiting_call();
-  virtual void run(session& of) noexcept = 0;  // keeps the result, or the failure
+  virtual void run(session& on) noexcept = 0;  // keeps the result, or the failure
   virtual void answer() = 0;
   virtual bool is_abandoned() const noexcept = 0;
 
@@ -147,15 +147,15 @@ template <class What>
 struct waiting_call_of final : waiting_call {
   using result = std::invoke_result_t<What&, session&, const std::string&>;
   waiting_call_of(std::string words, What does, parts::counted_wait counted)
-      : waiting_call(std::move(words), std::move(counted)), what(std::move(does)) {}
-  void run(session& of) noexcept override {
+      : waiting_call(std::move(words), std::move(counted)), action(std::move(does)) {}
+  void run(session& on) noexcept override {
     wait.end();
     const tasks::inside_context inside(within.get());
     failed = nullptr;
     got.reset();
     try {
       inside.check();
-      got.emplace(what(of, text));
+      got.emplace(action(on, text));
     } catch (...) {
       failed = std::current_exception();
     }
@@ -165,7 +165,7 @@ struct waiting_call_of final : waiting_call {
   }
   bool is_abandoned() const noexcept override { return asker.abandoned(); }
 
-  What what;
+  What action;
   promise<result> asker;
   std::optional<result> got;
 };
@@ -266,8 +266,8 @@ class session {
   [[noreturn]] void end_call() const;
   [[noreturn]] void fail(int code, const char* doing,
                          database::effect done = database::effect::none) const;
-  static int is_call_over(void* in) noexcept;
-  static int wait_for_lock(void* in, int tries) noexcept;
+  static int is_call_over(void* self) noexcept;
+  static int wait_for_lock(void* self, int tries) noexcept;
 
   const std::string path_;
   const options options_;

@@ -54,12 +54,12 @@ task<listener> connection::start_listening(std::shared_ptr<parts::shared> on, st
   for (const char c : name) text += c == '"' ? std::string("\"\"") : std::string(1, c);
   auto waits = on->calls.lock_shared();
   const auto held = co_await std::move(waits);
-  auto what = std::make_unique<request>(request_kind::plain, text + '"');
+  auto query = std::make_unique<request>(request_kind::plain, text + '"');
   listener started(on->session_ref, channel<notification>::bounded(kept_max));
   parts::open_request open(on->session_ref);
-  future<answer> later = what->asker.get_future();
-  on->session_ref.tell([name, reader = started.from_, what = std::move(what)](
-                           session& self) mutable { self.listen(name, reader, std::move(what)); });
+  future<answer> later = query->asker.get_future();
+  on->session_ref.tell([name, reader = started.from_, query = std::move(query)](
+                           session& self) mutable { self.listen(name, reader, std::move(query)); });
   static_cast<void>(co_await std::move(later));
   open.end();
   co_return started;
@@ -85,9 +85,9 @@ open_transaction::~open_transaction() {
   }
 }
 
-future<answer> submit(const ref<session>& on, std::unique_ptr<request> what) {
-  future<answer> later = what->asker.get_future();
-  on.tell([what = std::move(what)](session& self) mutable { self.submit(std::move(what)); });
+future<answer> submit(const ref<session>& on, std::unique_ptr<request> query) {
+  future<answer> later = query->asker.get_future();
+  on.tell([query = std::move(query)](session& self) mutable { self.submit(std::move(query)); });
   return later;
 }
 
@@ -147,11 +147,11 @@ task<Copy> calls::open_copy(std::shared_ptr<shared> on, std::uint64_t scope, req
     auto waits = on->calls.lock();
     held.emplace(co_await std::move(waits));
   }
-  auto what = std::make_unique<request>(does, std::move(text));
-  what->scope = scope;
-  what->copy_number = next_copy_number();
-  open_request open(on->session_ref, what->copy_number);
-  future<answer> later = submit(on->session_ref, std::move(what));
+  auto query = std::make_unique<request>(does, std::move(text));
+  query->scope = scope;
+  query->copy_number = next_copy_number();
+  open_request open(on->session_ref, query->copy_number);
+  future<answer> later = submit(on->session_ref, std::move(query));
   const answer begun = co_await std::move(later);
   if (!begun.begins_copy())
     throw database::error(database::failure::statement, 0,

@@ -32,8 +32,8 @@ pool::pool(runtime& on, std::string target, const pool_limits& limits, const opt
   // Throws for options that make no sense.
   static_cast<void>(connection(on, target, chosen));
   const auto make = [target = std::move(target), chosen] { return connect(target, chosen); };
-  const auto checks = [at_most = limits.check_timeout](connection& one) {
-    return answers(one, at_most);
+  const auto checks = [at_most = limits.check_timeout](connection& checked) {
+    return answers(checked, at_most);
   };
   state_ = std::make_shared<shared>(
       shared{troupe::pool<connection>(static_cast<const pool_options&>(limits), make, checks),

@@ -10,8 +10,8 @@ using database::effect;
 using database::failure;
 using database::rule;
 
-std::string_view field_of(const PGresult* of, int code) noexcept {
-  const char* const text = of == nullptr ? nullptr : PQresultErrorField(of, code);
+std::string_view field_of(const PGresult* object, int code) noexcept {
+  const char* const text = object == nullptr ? nullptr : PQresultErrorField(object, code);
   return text == nullptr ? std::string_view() : text;
 }
 

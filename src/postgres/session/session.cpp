@@ -87,7 +87,7 @@ task<> connect(ref<session> on, std::string target, std::chrono::nanoseconds at_
 }
 
 struct free_cancel {
-  void operator()(PGcancel* of) const noexcept { PQfreeCancel(of); }
+  void operator()(PGcancel* object) const noexcept { PQfreeCancel(object); }
 };
 // PQcancel blocks until the server closes the connection, which one behind a proxy may never do: a
 // thread of its own does not keep the runtime from its end.
@@ -197,17 +197,17 @@ session::~session() {
 const options& session::chosen() const noexcept { return state_->chosen; }
 bool session::is_open() const noexcept { return state_->on != nullptr; }
 
-void session::submit(std::unique_ptr<request> what) {
+void session::submit(std::unique_ptr<request> query) {
   // A server that was started anew meanwhile is not worth an error.
   if (state_->on != nullptr && state_->sent.empty() &&
       has_ended(*state_->on, unanswered_max(state_->chosen)))
     lose();
-  if (what->text.find('\0') != std::string::npos)
-    return what->fail(std::make_exception_ptr(database::error(
+  if (query->text.find('\0') != std::string::npos)
+    return query->fail(std::make_exception_ptr(database::error(
         failure::statement, 0,
         "troupe: postgres: the text of the statement has a zero byte, at which it would be cut; "
         "give such values as parameters")));
-  state_->waiting.push_back(std::move(what));
+  state_->waiting.push_back(std::move(query));
   state_->waiting.back()->accept();
   go_on();
 }
@@ -225,10 +225,10 @@ void session::roll_back() {
   state& s = *state_;
   if (s.on == nullptr || !s.scopes.is_open()) return;
   s.scopes.close();
-  auto what = std::make_unique<request>(request_kind::plain, "ROLLBACK");
-  what->epoch = s.epoch;
-  what->has_caller = false;
-  s.waiting.push_front(std::move(what));
+  auto query = std::make_unique<request>(request_kind::plain, "ROLLBACK");
+  query->epoch = s.epoch;
+  query->has_caller = false;
+  s.waiting.push_front(std::move(query));
   go_on();
 }
 
@@ -413,16 +413,16 @@ void session::lose(std::string reason) {
   s.syncs = 0;
   for (sent_request& sent : std::exchange(s.sent, {})) {
     const bool in_front = std::exchange(first, false);
-    if (sent.what == nullptr) continue;
+    if (sent.query == nullptr) continue;
     if (sent.failed() && !is_fatal(sent.result.get())) {
-      sent.what->fail(std::make_exception_ptr(refusal(sent.result.get())));
+      sent.query->fail(std::make_exception_ptr(refusal(sent.result.get())));
       continue;
     }
     const bool may_be_done = sent.answered || is_panic(sent.refused());
-    const bool undone = sent.what->kind == request_kind::begin ||
-                        (sent.what->scope != 0 && sent.what->kind != request_kind::commit) ||
+    const bool undone = sent.query->kind == request_kind::begin ||
+                        (sent.query->scope != 0 && sent.query->kind != request_kind::commit) ||
                         (told && !(in_front && may_be_done));
-    sent.what->fail(std::make_exception_ptr(
+    sent.query->fail(std::make_exception_ptr(
         lost_error(in_front && told ? sent.error_text() : reason,
                    in_front && told ? sqlstate_of(sent.refused()) : std::string_view("08006"),
                    undone ? effect::none : effect::unknown)));

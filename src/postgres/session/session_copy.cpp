@@ -25,11 +25,11 @@ void give_end(const channel<parts::copied>& reader, std::exception_ptr failed) {
 // Returns whether the request has asked for that.
 bool session::begin_copy(sent_request& front, void* result) {
   state& s = *state_;
-  const bool in = PQresultStatus(static_cast<PGresult*>(result)) == PGRES_COPY_IN;
-  const request_kind wanted = in ? request_kind::copy_in : request_kind::copy_out;
-  if (front.what == nullptr || front.what->kind != wanted) return false;
-  s.copy.is = in ? copying::in : copying::out;
-  s.copy.number = front.what->copy_number;
+  const bool copies_in = PQresultStatus(static_cast<PGresult*>(result)) == PGRES_COPY_IN;
+  const request_kind wanted = copies_in ? request_kind::copy_in : request_kind::copy_out;
+  if (front.query == nullptr || front.query->kind != wanted) return false;
+  s.copy.is = copies_in ? copying::in : copying::out;
+  s.copy.number = front.query->copy_number;
   return true;
 }
 
@@ -132,9 +132,9 @@ void session::finish_copy(sent_request& done) {
 }
 
 void session::listen(const std::string& name, const channel<notification>& reader,
-                     std::unique_ptr<request> what) {
+                     std::unique_ptr<request> query) {
   state_->listeners.push_back({name, reader});
-  submit(std::move(what));
+  submit(std::move(query));
 }
 
 void session::unlisten(const channel<notification>& reader) {
@@ -152,15 +152,15 @@ void session::unlisten(const channel<notification>& reader) {
   if (!last || s.on == nullptr) return;
   std::string text = "UNLISTEN \"";
   for (const char c : name) text += c == '"' ? std::string("\"\"") : std::string(1, c);
-  auto what = std::make_unique<request>(request_kind::plain, text + '"');
-  what->epoch = s.epoch;  // a new connection does not listen
-  s.waiting.push_back(std::move(what));
+  auto query = std::make_unique<request>(request_kind::plain, text + '"');
+  query->epoch = s.epoch;  // a new connection does not listen
+  s.waiting.push_back(std::move(query));
   go_on();
 }
 
 void session::take_notifications() {
   state& s = *state_;
-  const auto frees = [](PGnotify* one) { PQfreemem(one); };
+  const auto frees = [](PGnotify* notice) { PQfreemem(notice); };
   for (;;) {
     const std::unique_ptr<PGnotify, decltype(frees)> got(PQnotifies(s.on->pg), frees);
     if (got == nullptr) return;

@@ -41,17 +41,17 @@ void session::send_waiting() {
 }
 
 // Returns whether the first of those that wait was sent. Throws error if it cannot be.
-bool session::send(request& what) {
+bool session::send(request& query) {
   state& s = *state_;
-  TROUPE_INVARIANT(&what == s.waiting.front().get(), "S3");
-  if (!what.is_repeatable() && s.may_be_hit()) return false;
-  switch (what.kind) {
+  TROUPE_INVARIANT(&query == s.waiting.front().get(), "S3");
+  if (!query.is_repeatable() && s.may_be_hit()) return false;
+  switch (query.kind) {
     case request_kind::statement:
-      return send_prepared(what);
+      return send_prepared(query);
     case request_kind::script:
     case request_kind::copy_in:
     case request_kind::copy_out:
-      check_script(what);
+      check_script(query);
       if (!s.sent.empty()) return false;
       start_alone();
       return true;
@@ -60,79 +60,79 @@ bool session::send(request& what) {
     case request_kind::plain:
       break;
   }
-  const request_kind kind = what.kind;
-  end_sending(
-      PQsendQueryParams(s.on->pg, what.text.c_str(), 0, nullptr, nullptr, nullptr, nullptr, 0) == 1,
-      {});
+  const request_kind kind = query.kind;
+  end_sending(PQsendQueryParams(s.on->pg, query.text.c_str(), 0, nullptr, nullptr, nullptr, nullptr,
+                                0) == 1,
+              {});
   if (kind == request_kind::begin) s.scopes.open();
   if (kind == request_kind::commit) s.scopes.commit();
   return true;
 }
 
-void session::check_script(const request& what) const {
-  if (what.scope == 0) return;
+void session::check_script(const request& query) const {
+  if (query.scope == 0) return;
   const char* const standard = PQparameterStatus(state_->on->pg, "standard_conforming_strings");
   const bool backslashes = standard != nullptr && std::string_view(standard) == "off";
-  if (const char* const why = why_script_refused(what.text, backslashes))
+  if (const char* const why = why_script_refused(query.text, backslashes))
     throw database::error(failure::statement, 0, "troupe: postgres: " + std::string(why));
 }
 
-bool session::send_prepared(request& what) {
+bool session::send_prepared(request& query) {
   state& s = *state_;
-  const prepared* const known = s.statements.use(what.text);
+  const prepared* const known = s.statements.use(query.text);
   if (known == nullptr) {
-    prepare(what.text);
+    prepare(query.text);
     return false;
   }
   if (!known->ready) return false;
   // The server has named its types again, and they are those that the parameters did not fit.
-  if (what.refused_by != nullptr && known->takes == what.refused_types) {
-    s.statements.find(what.text)->was_used = true;  // the next refusal is asked about again
-    std::rethrow_exception(what.refused_by);
+  if (query.refused_by != nullptr && known->takes == query.refused_types) {
+    s.statements.find(query.text)->was_used = true;  // the next refusal is asked about again
+    std::rethrow_exception(query.refused_by);
   }
-  if (what.parameters() != known->takes.size())
+  if (query.parameters() != known->takes.size())
     throw database::error(failure::statement, 0,
                           "troupe: postgres: the statement has " +
                               std::to_string(known->takes.size()) + " parameters, and was given " +
-                              std::to_string(what.parameters()));
+                              std::to_string(query.parameters()));
   bool well = false;
   try {
-    well = send_rows(what, *known);
+    well = send_rows(query, *known);
   } catch (const database::error&) {
-    if (asks_for_types_again(what, *known)) return send_prepared(what);
+    if (asks_for_types_again(query, *known)) return send_prepared(query);
     throw;
   }
   end_sending(well, {});
   sent_request& sent = s.sent.back();
   sent.statement = known->number;
-  if (known->was_used && what.refused_by == nullptr) sent.took = known->takes;
-  s.statements.find(sent.what->text)->was_used = true;
+  if (known->was_used && query.refused_by == nullptr) sent.took = known->takes;
+  s.statements.find(sent.query->text)->was_used = true;
   return true;
 }
 
 // Called while an exception is handled: a parameter does not fit its type. A table may have been
 // altered since the server named the type.
-bool session::asks_for_types_again(request& what, const prepared& known) {
-  if (!known.was_used || what.refused_by != nullptr) return false;
-  what.refused_by = std::current_exception();
-  what.refused_types = known.takes;
-  forget(what.text, known.number);
+bool session::asks_for_types_again(request& query, const prepared& known) {
+  if (!known.was_used || query.refused_by != nullptr) return false;
+  query.refused_by = std::current_exception();
+  query.refused_types = known.takes;
+  forget(query.text, known.number);
   return true;
 }
 
 // With several rows of parameters all are looked at before one is sent: a sync behind a part of
 // them would store that part.
-bool session::send_rows(request& what, const prepared& known) {
+bool session::send_rows(request& query, const prepared& known) {
   state& s = *state_;
-  const std::size_t rows = what.rows();
+  const std::size_t rows = query.rows();
   const auto bind = [&](std::size_t row) {
     s.values.begin(known.forms);
-    what.bind(s.values, row);
+    query.bind(s.values, row);
   };
   for (std::size_t row = 0; rows > 1 && row < rows; ++row) bind(row);
   const auto send_one = [&] {
     if (known.name.empty())
-      return PQsendQueryParams(s.on->pg, what.text.c_str(), s.values.count(), known.takes.data(),
+      return PQsendQueryParams(s.on->pg, query.text.c_str(), s.values.count(), known.takes.data(),
                                s.values.values(), s.values.sizes(), s.values.formats(), 0);
     return PQsendQueryPrepared(s.on->pg, known.name.c_str(), s.values.count(), s.values.values(),
                                s.values.sizes(), s.values.formats(), known.binary ? 1 : 0);
@@ -230,9 +230,9 @@ void session::end_sending(bool well, std::string prepares) {
   sent.prepares = std::move(prepares);
   TROUPE_INVARIANT(s.sent.size() == s.syncs, "S2");
   if (!sent.prepares.empty()) return;
-  sent.what = std::move(s.waiting.front());
+  sent.query = std::move(s.waiting.front());
   s.waiting.pop_front();
-  TROUPE_INVARIANT(sent.what->scope == 0 || sent.what->scope == s.scopes.current(), "S4");
+  TROUPE_INVARIANT(sent.query->scope == 0 || sent.query->scope == s.scopes.current(), "S4");
 }
 
 // Several statements travel by the simple protocol, which is not for pipelines; a COPY would never
@@ -247,7 +247,7 @@ void session::start_alone() {
   }
   s.stage.begin_alone();
   s.copy = {};
-  s.sent.emplace_back().what = std::move(s.waiting.front());
+  s.sent.emplace_back().query = std::move(s.waiting.front());
   s.waiting.pop_front();
 }
 

@@ -34,7 +34,7 @@
 namespace troupe::postgres {
 
 struct free_result {
-  void operator()(PGresult* of) const noexcept { PQclear(of); }
+  void operator()(PGresult* object) const noexcept { PQclear(object); }
 };
 using owned_result = std::unique_ptr<PGresult, free_result>;
 
@@ -55,7 +55,7 @@ enum class refused_as : std::uint8_t { no, usual, fatal };
 // The part of the pipeline up to one sync.
 struct sent_request {
   // Null: it prepares a statement, or no one waits for it.
-  std::unique_ptr<request> what;
+  std::unique_ptr<request> query;
   std::string prepares;  // the text of the statement that it prepares
   std::string asks_for;  // the text of the statement whose domains it asks for
   owned_result result;   // the answer, or the first refusal
@@ -77,7 +77,7 @@ struct sent_request {
   std::optional<std::chrono::nanoseconds> unwanted_since;
 
   bool is_abandoned() const noexcept {
-    return unwanted || (what != nullptr && what->asker.abandoned());
+    return unwanted || (query != nullptr && query->asker.abandoned());
   }
   bool failed() const noexcept { return refusal != refused_as::no; }
   // The server refuses it, perhaps once more. Returns whether this is the first refusal, whose
@@ -140,10 +140,10 @@ struct session::state {
   bool is_front_unwanted() const noexcept {
     const sent_request& front = sent.front();
     if (front.is_abandoned()) return true;
-    if (front.what != nullptr && front.what->has_caller) return false;
+    if (front.query != nullptr && front.query->has_caller) return false;
     return std::ranges::none_of(waiting, [](const auto& entry) { return is_wanted(*entry); }) &&
            std::ranges::none_of(sent, [](const sent_request& entry) {
-             return entry.what != nullptr && is_wanted(*entry.what);
+             return entry.query != nullptr && is_wanted(*entry.query);
            });
   }
   bool is_late(std::chrono::nanoseconds at) const noexcept {
@@ -189,7 +189,7 @@ struct session::state {
   void drop_all() noexcept {
     for (const auto& request : waiting) request->drop();
     for (const sent_request& entry : sent) {
-      if (entry.what != nullptr) entry.what->drop();
+      if (entry.query != nullptr) entry.query->drop();
     }
   }
 

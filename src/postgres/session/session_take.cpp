@@ -21,7 +21,7 @@ namespace {
 
 // Which row of parameters was refused, if there are several.
 std::string place_of(const sent_request& done) {
-  const std::size_t rows = done.what->rows();
+  const std::size_t rows = done.query->rows();
   if (rows == 1) return {};
   // A rule that is checked at the end of the transaction has met none of them alone.
   if (done.answers >= rows) return "behind the last of " + std::to_string(rows) + " rows: ";
@@ -82,7 +82,7 @@ void session::take(void* given) {
     case PGRES_COPY_OUT:
     case PGRES_COPY_BOTH:
       if (begin_copy(front, result.get())) {
-        const std::unique_ptr<request> begun = std::move(front.what);
+        const std::unique_ptr<request> begun = std::move(front.query);
         const bool is_abandoned = begun->asker.abandoned();
         begun->answer_with(answer(result.release()));
         if (is_abandoned) copy_give_up();  // the COPY may end in it, and `front` with it
@@ -135,8 +135,8 @@ void session::take_row(void* result) {
     front.forms.emplace_back(number(0), number(1));
     return;
   }
-  if (front.what == nullptr || front.past_limit != nullptr || front.failed()) return;
-  const row_limits& wants = front.what->wants;
+  if (front.query == nullptr || front.past_limit != nullptr || front.failed()) return;
+  const row_limits& wants = front.query->wants;
   if (wants.rows == 0) return;
   if (front.rows.rows() < wants.rows && front.rows.bytes() < wants.bytes)
     return front.rows.add(result);
@@ -157,7 +157,8 @@ void session::take_command(void* result) {
   sent_request& front = s.sent.front();
   front.has_committed = front.has_committed || commits;
   // The script hid the command from why_script_refused(): its later changes would be stored alone.
-  if (front.what != nullptr && front.what->kind == request_kind::script && front.what->scope != 0)
+  if (front.query != nullptr && front.query->kind == request_kind::script &&
+      front.query->scope != 0)
     s.scopes.end();
 }
 
@@ -165,7 +166,7 @@ void session::take_command(void* result) {
 // of its own, for a procedure, and for an answer that is too large although it was complete.
 std::exception_ptr session::failure_of(const sent_request& done) const {
   if (!done.failed()) return done.past_limit;
-  const bool in_parts = done.has_committed || done.what->may_be_stored_in_parts();
+  const bool in_parts = done.has_committed || done.query->may_be_stored_in_parts();
   const auto effect = in_parts ? database::effect::unknown : database::effect::none;
   if (done.past_limit != nullptr && sqlstate_of(done.refused()) == "57014") {
     try {
@@ -187,9 +188,10 @@ void session::finish_front() {
   state& s = *state_;
   sent_request done = std::move(s.sent.front());
   s.sent.pop_front();
-  const bool left_open = s.stage.is_alone() && done.what != nullptr &&
-                         PQtransactionStatus(s.on->pg) != PQTRANS_IDLE &&
-                         (done.what->scope == 0 || PQtransactionStatus(s.on->pg) == PQTRANS_ACTIVE);
+  const bool left_open =
+      s.stage.is_alone() && done.query != nullptr &&
+      PQtransactionStatus(s.on->pg) != PQTRANS_IDLE &&
+      (done.query->scope == 0 || PQtransactionStatus(s.on->pg) == PQTRANS_ACTIVE);
   if (s.stage.is_alone()) {
     s.stage.end_alone();
     PQenterPipelineMode(s.on->pg);
@@ -199,15 +201,15 @@ void session::finish_front() {
   if (s.copy.is == copying::ends) return finish_copy(done);
   if (left_open) s.waiting.push_front(std::make_unique<request>(request_kind::plain, "ROLLBACK"));
   const bool has_ended = has_transaction_ended();
-  if (done.what == nullptr) return;
-  database::statement_ends("postgres", done.what->text, done.began_ns, done.failed());
-  if (done.failed() && tries_again(done)) return s.waiting.push_front(std::move(done.what));
-  if (const std::exception_ptr failed = failure_of(done)) return done.what->fail(failed);
-  if (has_ended && done.what->scope != 0)
-    return done.what->fail(
+  if (done.query == nullptr) return;
+  database::statement_ends("postgres", done.query->text, done.began_ns, done.failed());
+  if (done.failed() && tries_again(done)) return s.waiting.push_front(std::move(done.query));
+  if (const std::exception_ptr failed = failure_of(done)) return done.query->fail(failed);
+  if (has_ended && done.query->scope != 0)
+    return done.query->fail(
         std::make_exception_ptr(database::transaction_scopes::refusal(database::effect::unknown)));
   if (left_open)
-    return done.what->fail(std::make_exception_ptr(database::error(
+    return done.query->fail(std::make_exception_ptr(database::error(
         failure::statement, 0,
         "troupe: postgres: the script began a transaction, which was rolled back; use "
         "in_transaction",
@@ -215,8 +217,8 @@ void session::finish_front() {
         done.has_committed ? database::effect::unknown : database::effect::none)));
   answer given(done.result.release(), std::move(done.rows));
   given.changed_before = done.changed_before;
-  if (done.what->kind == request_kind::begin) given.scope = s.scopes.current();
-  done.what->answer_with(std::move(given));
+  if (done.query->kind == request_kind::begin) given.scope = s.scopes.current();
+  done.query->answer_with(std::move(given));
 }
 
 // The description has the types of the parameters and of the columns.
@@ -243,9 +245,9 @@ void session::finish_preparing(const sent_request& done) {
     return waiting->kind == request_kind::statement && waiting->text == done.prepares;
   });
   if (wants == s.waiting.end()) return;
-  const std::unique_ptr<request> what = std::move(*wants);
+  const std::unique_ptr<request> query = std::move(*wants);
   s.waiting.erase(wants);
-  what->fail(std::make_exception_ptr(refusal(told)));
+  query->fail(std::make_exception_ptr(refusal(told)));
 }
 
 void session::set_forms(prepared& statement) {
@@ -279,9 +281,9 @@ bool session::has_other_types(const sent_request& done) {
                                                    "42804", "42846", "42883"};
   if (done.took.empty() || std::ranges::find(states, sqlstate_of(done.refused())) == states.end())
     return false;
-  request& what = *done.what;
-  what.refused_by = failure_of(done);
-  what.refused_types = done.took;
+  request& query = *done.query;
+  query.refused_by = failure_of(done);
+  query.refused_types = done.took;
   return true;
 }
 
@@ -289,13 +291,13 @@ bool session::has_other_types(const sent_request& done) {
 // then the next call of its text prepares it anew.
 bool session::tries_again(const sent_request& done) {
   constexpr unsigned tries_max = 5;
-  request& what = *done.what;
-  if (what.kind != request_kind::statement || done.past_limit != nullptr) return false;
+  request& query = *done.query;
+  if (query.kind != request_kind::statement || done.past_limit != nullptr) return false;
   const bool stale = is_stale(done.refused()), other_types = !stale && has_other_types(done);
-  if (stale || other_types) forget(what.text, done.statement);
-  if (!what.is_repeatable() || what.asker.abandoned() || what.tries == tries_max) return false;
+  if (stale || other_types) forget(query.text, done.statement);
+  if (!query.is_repeatable() || query.asker.abandoned() || query.tries == tries_max) return false;
   if (!stale && !other_types && !was_hit(done)) return false;
-  ++what.tries;
+  ++query.tries;
   return true;
 }
 

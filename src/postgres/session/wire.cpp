@@ -30,7 +30,7 @@ using database::failure;
 using settings = std::map<std::string, std::string>;
 
 struct free_options {
-  void operator()(PQconninfoOption* of) const noexcept { PQconninfoFree(of); }
+  void operator()(PQconninfoOption* object) const noexcept { PQconninfoFree(object); }
 };
 using found_options = std::unique_ptr<PQconninfoOption, free_options>;
 
@@ -141,7 +141,7 @@ std::vector<place> places_of(const settings& all) {
     if (list.size() == 1) return list.front();
     return i < list.size() ? list[i] : std::string();
   };
-  for (const std::string& one : ports) check_port(one);
+  for (const std::string& port : ports) check_port(port);
   for (std::size_t i = 0; i < places.size(); ++i) {
     places[i] = {i < hosts.size() ? hosts[i] : "", i < addresses.size() ? addresses[i] : "",
                  at(ports, i)};

@@ -17,8 +17,8 @@ namespace {
 using database::failure;
 using database::parts::micro_time;
 
-const char* name_of(type of) noexcept {
-  switch (of) {
+const char* name_of(type value_type) noexcept {
+  switch (value_type) {
     case type::boolean:
       return "a boolean";
     case type::bytes:
@@ -69,20 +69,20 @@ char* row_store::reserve(std::size_t bytes) {
 }
 
 void row_store::add(const void* result) {
-  const auto* const of = static_cast<const PGresult*>(result);
-  const int columns = PQnfields(of);
+  const auto* const object = static_cast<const PGresult*>(result);
+  const int columns = PQnfields(object);
   std::size_t bytes = 0;
   for (int i = 0; i < columns; ++i)
-    bytes += sizeof(std::int32_t) + static_cast<std::size_t>(PQgetlength(of, 0, i));
+    bytes += sizeof(std::int32_t) + static_cast<std::size_t>(PQgetlength(object, 0, i));
   char* at = reserve(bytes);
   rows_.push_back(at);
   bytes_ += sizeof(char*);
   for (int i = 0; i < columns; ++i) {
-    const std::int32_t length = PQgetisnull(of, 0, i) != 0 ? -1 : PQgetlength(of, 0, i);
+    const std::int32_t length = PQgetisnull(object, 0, i) != 0 ? -1 : PQgetlength(object, 0, i);
     std::memcpy(at, &length, sizeof length);
     at += sizeof length;
     if (length <= 0) continue;
-    std::memcpy(at, PQgetvalue(of, 0, i), static_cast<std::size_t>(length));
+    std::memcpy(at, PQgetvalue(object, 0, i), static_cast<std::size_t>(length));
     at += length;
   }
 }
@@ -122,17 +122,17 @@ std::string_view answer::raw(int column) const noexcept {
 }
 
 void answer::refuse_kind(int column, const char* needed) const {
-  const type of{PQftype(result_, column)};
+  const type value_type{PQftype(result_, column)};
   throw database::error(failure::conversion, 0,
-                        "troupe: the column `" + std::string(name(column)) + "` is " + name_of(of) +
-                            "; " + needed + " is needed");
+                        "troupe: the column `" + std::string(name(column)) + "` is " +
+                            name_of(value_type) + "; " + needed + " is needed");
 }
 
 std::int64_t answer::integer(int column) const {
-  const type of{PQftype(result_, column)};
+  const type value_type{PQftype(result_, column)};
   const std::string_view value = raw(column);
   const bool binary = PQfformat(result_, column) == 1;
-  switch (of) {
+  switch (value_type) {
     case type::int2:
       if (binary) return from_network<std::int16_t>(value.data());
       break;
@@ -164,10 +164,10 @@ double answer::real_of_decimal(int column, std::string_view text) const {
 }
 
 double answer::real(int column) const {
-  const type of{PQftype(result_, column)};
+  const type value_type{PQftype(result_, column)};
   const std::string_view value = raw(column);
   const bool binary = PQfformat(result_, column) == 1;
-  switch (of) {
+  switch (value_type) {
     case type::float4:
       if (binary) return std::bit_cast<float>(from_network<std::uint32_t>(value.data()));
       if (const auto number = parse<float>(value)) return *number;  // not the double of that text
@@ -197,11 +197,11 @@ double answer::real(int column) const {
 }
 
 std::string_view answer::text(int column) const {
-  const type of{PQftype(result_, column)};
+  const type value_type{PQftype(result_, column)};
   const std::string_view value = raw(column);
-  if (is_text(of)) return value;
+  if (is_text(value_type)) return value;
   const bool binary = PQfformat(result_, column) == 1;
-  switch (of) {
+  switch (value_type) {
     case type::boolean:
     case type::bytes:
     case type::int2:
@@ -237,18 +237,18 @@ std::span<const std::byte> answer::bytes(int column) const {
 }
 
 micro_time answer::time(int column) const {
-  const type of{PQftype(result_, column)};
+  const type value_type{PQftype(result_, column)};
   const std::string_view value = raw(column);
   const bool binary = PQfformat(result_, column) == 1;
-  if (of == type::int8) return micro_time(std::chrono::microseconds(integer(column)));
-  if (of != type::date && of != type::timestamp && of != type::timestamptz)
+  if (value_type == type::int8) return micro_time(std::chrono::microseconds(integer(column)));
+  if (value_type != type::date && value_type != type::timestamp && value_type != type::timestamptz)
     refuse_kind(column, "a time");
   if (!binary) {
     const auto read = time_of_text(value);
     if (!read) refuse_kind(column, "a time in the form `ISO` that microseconds can hold");
     return *read;
   }
-  if (of == type::date) {
+  if (value_type == type::date) {
     const std::int32_t day = from_network<std::int32_t>(value.data());
     const auto at =
         database::parts::as_micro_time(std::chrono::sys_days(std::chrono::days(day + zero_days)));

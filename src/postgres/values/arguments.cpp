@@ -76,8 +76,8 @@ void arguments::bind_real(int number, double value) {
     case type::float8:
       return set_bits(number, std::bit_cast<std::uint64_t>(value));
     case type::float4:
-      if (const auto made = database::parts::as_real<float>(value))
-        return set_bits(number, std::bit_cast<std::uint32_t>(*made));
+      if (const auto single = database::parts::as_real<float>(value))
+        return set_bits(number, std::bit_cast<std::uint32_t>(*single));
       database::parts::refuse_number_parameter(number);
     default:
       return set_made_text(number, real_text(value));
@@ -86,10 +86,12 @@ void arguments::bind_real(int number, double value) {
 
 // A value that the server reads by its text ends at a zero byte, where such a value would be cut.
 void arguments::bind_text(int number, std::string_view text) {
-  const postgres::type of{type_of(number)};
-  if (of == type::bytes) refuse(number, " is of type bytea: give it a std::vector<std::byte>");
+  const postgres::type value_type{type_of(number)};
+  if (value_type == type::bytes)
+    refuse(number, " is of type bytea: give it a std::vector<std::byte>");
   if (text.size() > std::numeric_limits<int>::max()) refuse(number, " is longer than 2 GiB");
-  if (is_text(of)) return set(number, text.data() == nullptr ? "" : text.data(), text.size(), true);
+  if (is_text(value_type))
+    return set(number, text.data() == nullptr ? "" : text.data(), text.size(), true);
   if (text.find('\0') != std::string_view::npos) refuse(number, " has a zero byte");
   set_made_text(number, std::string(text));
 }

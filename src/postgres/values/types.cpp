@@ -8,8 +8,8 @@
 
 namespace troupe::postgres {
 
-bool is_text(type of) noexcept {
-  switch (of) {
+bool is_text(type value_type) noexcept {
+  switch (value_type) {
     case type::character:
     case type::name:
     case type::text:
@@ -23,8 +23,8 @@ bool is_text(type of) noexcept {
   }
 }
 
-bool is_known(type of) noexcept {
-  switch (of) {
+bool is_known(type value_type) noexcept {
+  switch (value_type) {
     case type::boolean:
     case type::bytes:
     case type::int8:
@@ -42,7 +42,7 @@ bool is_known(type of) noexcept {
     case type::jsonb:
       return true;
     default:
-      return is_text(of);
+      return is_text(value_type);
   }
 }
 
@@ -176,8 +176,8 @@ namespace {
 
 constexpr std::int64_t cycle_years = 400, cycle_days = 146'097;
 
-constexpr std::int64_t floor_of(std::int64_t of, std::int64_t by) noexcept {
-  return of / by - (of % by < 0 ? 1 : 0);
+constexpr std::int64_t floor_of(std::int64_t dividend, std::int64_t by) noexcept {
+  return dividend / by - (dividend % by < 0 ? 1 : 0);
 }
 
 std::optional<std::chrono::sys_days> day_of(std::int64_t year, int month, int day) noexcept {

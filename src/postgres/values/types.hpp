@@ -42,9 +42,9 @@ enum class type : std::uint32_t {
 };
 
 // Whether the binary form of such values is read here. Otherwise they are read by their text.
-bool is_known(type of) noexcept;
+bool is_known(type value_type) noexcept;
 // Whether the binary form is the text itself.
-bool is_text(type of) noexcept;
+bool is_text(type value_type) noexcept;
 
 // The numbers from here on are of types that a database has itself: domains, enumerations and so
 // on.
