@@ -112,28 +112,28 @@ std::optional<std::int64_t> whole_of(double number) noexcept {
 }  // namespace
 
 std::optional<std::int64_t> value::integer() const noexcept {
-  std::int64_t made = 0;
+  std::int64_t result = 0;
   const element is = unpacked<element>(is_);
   if (is.type() == element_type::DOUBLE) return whole_of(number());
-  if (is.get(made) != simdjson::SUCCESS) return std::nullopt;
-  return made;
+  if (is.get(result) != simdjson::SUCCESS) return std::nullopt;
+  return result;
 }
 
 std::optional<std::uint64_t> value::natural() const noexcept {
-  std::uint64_t made = 0;
+  std::uint64_t result = 0;
   const element is = unpacked<element>(is_);
   if (is.type() == element_type::DOUBLE) {
     const std::optional<std::int64_t> whole = whole_of(number());
     if (!whole || *whole < 0) return std::nullopt;
     return static_cast<std::uint64_t>(*whole);
   }
-  if (is.get(made) != simdjson::SUCCESS) return std::nullopt;
-  return made;
+  if (is.get(result) != simdjson::SUCCESS) return std::nullopt;
+  return result;
 }
 
 double value::number() const noexcept {
-  double made = 0;
-  return unpacked<element>(is_).get(made) == simdjson::SUCCESS ? made : 0;
+  double result = 0;
+  return unpacked<element>(is_).get(result) == simdjson::SUCCESS ? result : 0;
 }
 
 std::string_view value::text() const noexcept {
@@ -169,9 +169,9 @@ std::optional<members::member> members::next() noexcept {
   using iterator = simdjson::dom::object::iterator;
   auto at = unpacked<iterator>(at_);
   if (at == unpacked<iterator>(end_)) return std::nullopt;
-  member made{at.key(), value(packed(at.value()))};
+  member result{at.key(), value(packed(at.value()))};
   at_ = packed(++at);
-  return made;
+  return result;
 }
 
 namespace {

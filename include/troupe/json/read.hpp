@@ -54,8 +54,8 @@ std::size_t reserved(std::size_t elements, std::size_t bytes_each) noexcept;
 template <class T>
 void read_value(const value& from, T& target, const place& at, const read_options& how);
 
-inline void expect(const value& from, kind wanted, const place& at, std::string_view what) {
-  if (from.kind() != wanted) fail(at, what);
+inline void expect(const value& from, kind wanted, const place& at, std::string_view expected) {
+  if (from.kind() != wanted) fail(at, expected);
 }
 
 template <class T>
@@ -105,16 +105,16 @@ void read_map(const value& from, T& target, const place& at, const read_options&
   members all(from);
   target.clear();
   while (const auto entry = all.next()) {
-    const place here{&at, entry->name};
+    const place inner{&at, entry->name};
     typename T::key_type key{};
     if constexpr (std::same_as<typename T::key_type, std::string>) {
       key = entry->name;
     } else {
-      read_enumerator(entry->name, key, here);
+      read_enumerator(entry->name, key, inner);
     }
-    typename T::mapped_type made{};
-    read_value(entry->is, made, here, how);
-    if (!target.emplace(std::move(key), std::move(made)).second) fail(here, "it is there twice");
+    typename T::mapped_type result{};
+    read_value(entry->is, result, inner, how);
+    if (!target.emplace(std::move(key), std::move(result)).second) fail(inner, "it is there twice");
   }
 }
 
@@ -126,11 +126,11 @@ void read_list(const value& from, T& target, const place& at, const read_options
     target.reserve(reserved(from.size(), sizeof(typename T::value_type)));
   elements all(from);
   for (std::size_t i = 0;; ++i) {
-    const auto one = all.next();
-    if (!one) break;
-    typename T::value_type made{};
-    read_value(*one, made, {&at, {}, i}, how);
-    target.insert(target.end(), std::move(made));
+    const auto element = all.next();
+    if (!element) break;
+    typename T::value_type result{};
+    read_value(*element, result, {&at, {}, i}, how);
+    target.insert(target.end(), std::move(result));
   }
 }
 
@@ -168,18 +168,18 @@ void read_struct(const value& from, T& target, const place& at, const read_optio
   std::size_t expected = 0;
   while (const auto entry = all.next()) {
     const std::size_t found = find_member<T>(entry->name, expected);
-    const place here{&at, entry->name};
+    const place inner{&at, entry->name};
     if (found == count) {
       if (how.refuse_unknown && !(is_tagged && entry->name == "type"))
-        fail(here, "there is no such member");
+        fail(inner, "there is no such member");
       unknown.add(entry->name, entry->is, at);
       continue;
     }
-    if (std::exchange(seen[found], true)) fail(here, "it is there twice");
+    if (std::exchange(seen[found], true)) fail(inner, "it is there twice");
     expected = found + 1;
     [&]<std::size_t... I>(std::index_sequence<I...>) {
       static_cast<void>(
-          ((I == found && (read_value(entry->is, std::get<I>(tied), here, how), true)) || ...));
+          ((I == found && (read_value(entry->is, std::get<I>(tied), inner, how), true)) || ...));
     }
     (std::make_index_sequence<count>());
   }
@@ -220,13 +220,13 @@ void read_variant(const value& from, std::variant<Each...>& target, const place&
     if ((kinds_of<One>() & kind) == 0) return false;
     if constexpr (all::are_tagged && reflect::aggregate<One>) {
       if (tag != tag_of<One>()) return false;
-      One made{};
-      read_struct(from, made, at, how, true);
-      target = std::move(made);
+      One result{};
+      read_struct(from, result, at, how, true);
+      target = std::move(result);
     } else {
-      One made{};
-      read_value(from, made, at, how);
-      target = std::move(made);
+      One result{};
+      read_value(from, result, at, how);
+      target = std::move(result);
     }
     return true;
   };
@@ -237,10 +237,10 @@ void read_variant(const value& from, std::variant<Each...>& target, const place&
 
 template <class T>
 void read_custom(const value& from, T& target, const place& at, const read_options& how) {
-  typename as<T>::type made{};
-  read_value(from, made, at, how);
+  typename as<T>::type result{};
+  read_value(from, result, at, how);
   try {
-    target = as<T>::from(std::move(made));
+    target = as<T>::from(std::move(result));
   } catch (const std::invalid_argument& e) {
     fail(at, e.what());
   }
@@ -286,12 +286,12 @@ void read_value(const value& from, T& target, const place& at, const read_option
       target = T();
       return;
     }
-    typename traits<T>::inner made{};
-    read_value(from, made, at, how);
+    typename traits<T>::inner result{};
+    read_value(from, result, at, how);
     if constexpr (traits<T>::is_pointer) {
-      target = std::make_unique<typename traits<T>::inner>(std::move(made));
+      target = std::make_unique<typename traits<T>::inner>(std::move(result));
     } else {
-      target = std::move(made);
+      target = std::move(result);
     }
   } else if constexpr (traits<T>::is_variant) {
     read_variant(from, target, at, how);
@@ -351,9 +351,9 @@ template <class T>
 T read(std::string_view text, const read_options& how = {}) {
   static_assert(sizeof(parts::no_mapping_of<T>) != 0);
   const parts::document all(text, how);
-  T made{};
-  parts::read_value(all.root(), made, {}, how);
-  return made;
+  T result{};
+  parts::read_value(all.root(), result, {}, how);
+  return result;
 }
 
 }  // namespace troupe::json

@@ -99,9 +99,9 @@ template <class T>
 void write_list(std::string& out, const T& from) {
   bool begun = false;
   out += '[';
-  for (const auto& one : from) {
+  for (const auto& element : from) {
     if (std::exchange(begun, true)) out += ',';
-    write_value(out, static_cast<const std::remove_cvref_t<decltype(one)>&>(one));
+    write_value(out, static_cast<const std::remove_cvref_t<decltype(element)>&>(element));
   }
   out += ']';
 }
@@ -114,15 +114,15 @@ void write_variant(std::string& out, const std::variant<Each...>& from) {
                 "object) belongs to one alternative; only several structs may be in it, which the "
                 "member \"type\" tells apart");
   std::visit(
-      [&]<class One>(const One& one) {
+      [&]<class One>(const One& alternative) {
         if constexpr (all::are_tagged && reflect::aggregate<One>) {
           out += "{\"type\":\"";
           out += tag_of<One>();
           out += '"';
-          write_members(out, one, true);
+          write_members(out, alternative, true);
           out += '}';
         } else {
-          write_value(out, one);
+          write_value(out, alternative);
         }
       },
       from);
@@ -193,9 +193,9 @@ void write_value(std::string& out, const T& from) {
 //     }
 template <class T>
 std::string write(const T& from) {
-  std::string made;
-  parts::write_value(made, from);
-  return made;
+  std::string result;
+  parts::write_value(result, from);
+  return result;
 }
 // The same, at the end of a text.
 template <class T>
