@@ -221,7 +221,7 @@ TROUPE_INLINE void coroutine::end() noexcept {
 // Suspends the coroutine until the other actors of its worker have had their turn, and refills.
 // Returns false where it cannot: its call is cancelled, or memory is out. Called when spend() has
 // returned false.
-[[gnu::cold]] bool let_others_run(coroutine& who) noexcept;
+[[gnu::cold]] bool let_others_run(coroutine& awaiting) noexcept;
 // The same for a coroutine that has not begun. If its call is cancelled meanwhile, it never begins:
 // its parent finds no result. Therefore it cannot take a value that would then be lost.
 [[gnu::cold]] bool start_behind_others(coroutine& awaiting) noexcept;

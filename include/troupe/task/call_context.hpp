@@ -53,13 +53,13 @@ std::exception_ptr context_error(const call_context& context) noexcept;
 // For the span that was begun with this context; after its end they do nothing.
 // They never fail: without memory something is missing in the span. `key` and a `const char*` are
 // literals. Thread: any.
-bool is_in_span(const call_context& one, span_kind of) noexcept;
+bool is_in_span(const call_context& context, span_kind kind) noexcept;
 void name_span(call_context& context, std::string_view name) noexcept;
 void add_to_span(call_context& context, const char* key, std::int64_t value) noexcept;
 void add_to_span(call_context& context, const char* key, const char* value) noexcept;
 void add_to_span(call_context& context, const char* key, std::string_view value) noexcept;
 // A null exception: the failure is no exception.
-void fail_span(call_context& context, const std::exception_ptr& what) noexcept;
+void fail_span(call_context& context, const std::exception_ptr& failure) noexcept;
 // It ends now, with that failure or with none (null). A span that nothing ends ends with its
 // context.
 void end_span(call_context& context, const std::exception_ptr& failure) noexcept;

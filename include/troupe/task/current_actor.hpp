@@ -30,7 +30,7 @@ bool is_part_of_current_actor(const void* object) noexcept;
 bool is_discarding(const void* actor) noexcept;
 // Reports a failure of the running actor. Outside of turns nothing could receive the report: it
 // calls std::terminate.
-void report_unheard(std::exception_ptr what) noexcept;
+void report_unheard(std::exception_ptr failure) noexcept;
 // The I/O of the runtime whose actor's turn the calling thread runs; null outside of turns.
 sched::io_driver_slot* current_io() noexcept;
 // Throws usage_error in a handler, since a handler that blocks would block its worker.
