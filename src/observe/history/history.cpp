@@ -13,11 +13,11 @@ constexpr std::uint64_t ten_of(std::uint64_t look) noexcept { return look / seri
 
 double as_double(const number_value& value) {
   return std::visit(
-      []<class Value>(const Value& value) {
+      []<class Value>(const Value& held) {
         if constexpr (std::is_same_v<Value, distribution>)
           return 0.0;
         else
-          return static_cast<double>(value);
+          return static_cast<double>(held);
       },
       value);
 }
