@@ -16,29 +16,29 @@ class traced {
       : end_(static_cast<observe::event>(static_cast<int>(begin) + 1)) {
     if (!observe::tracing()) [[likely]]
       return;
-    what_ = text;
+    text_ = text;
     id_ = id_of(actor);
-    observe::record(begin, what_, id_);
+    observe::record(begin, text_, id_);
   }
   // The section in which a message is handled.
   traced(const message& handled, message::handler method, const cell& actor) noexcept
       : end_(observe::event::handle_end) {
     if (!observe::tracing()) [[likely]]
       return;
-    what_ = method(nullptr, nullptr, message_act::describe);
+    text_ = method(nullptr, nullptr, message_act::describe);
     id_ = id_of(actor);
-    observe::record_message(observe::event::handle_begin, what_, id_, &handled);
+    observe::record_message(observe::event::handle_begin, text_, id_, &handled);
   }
   traced(const traced&) = delete;
   traced& operator=(const traced&) = delete;
   ~traced() {
-    if (what_ != nullptr) [[unlikely]]
-      observe::record(end_, what_, id_);
+    if (text_ != nullptr) [[unlikely]]
+      observe::record(end_, text_, id_);
   }
 
  private:
   const observe::event end_;
-  const char* what_ = nullptr;
+  const char* text_ = nullptr;
   std::uint64_t id_ = 0;
 };
 

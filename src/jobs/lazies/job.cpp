@@ -126,7 +126,7 @@ TROUPE_NOINLINE void sweep_pending() noexcept {
     // the list has changed, as in submit_pending
     if (pending.removed - before > 1) at = pending.jobs.last(), left = 0;
   }
-  pending.sweep_at = pending.made + std::max(left, sweep_after_min);
+  pending.sweep_at = pending.jobs_made + std::max(left, sweep_after_min);
 }
 
 // Submits or drops one job. False when there is no room.
@@ -343,7 +343,7 @@ void job::drop_kept() noexcept {
 }
 
 TROUPE_NOINLINE void keep(job& kept) noexcept {
-  if (pending.made >= pending.sweep_at) [[unlikely]] {
+  if (pending.jobs_made >= pending.sweep_at) [[unlikely]] {
     cleaner.armed = true;  // the thread's first job
     sweep_pending();
   }
@@ -417,7 +417,7 @@ TROUPE_NOINLINE future<> when_done(job& wanted) {
 }
 
 pending_scope::pending_scope(bool runs)
-    : in_(this_stack.top), outer_(pending.scope), began_(pending.made), runs_(runs) {
+    : in_(this_stack.top), outer_(pending.scope), began_(pending.jobs_made), runs_(runs) {
   const bool in_work = this_stack.top != nullptr && this_stack.top->forks != nullptr;
   if (in_work || (pending.stack_top == nullptr && tasks::running_here().running_call != nullptr)) {
     throw usage_error(

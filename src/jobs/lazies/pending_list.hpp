@@ -15,7 +15,7 @@ namespace troupe::jobs {
 // Sorted by age. Only its own thread uses it.
 struct pending_list {
   void append(job& job) noexcept {
-    job.position = ++made;
+    job.position = ++jobs_made;
     jobs.push_back(job);
     // order: relaxed  only this thread compares it with itself
     job.kept_by.store(this, std::memory_order_relaxed);
@@ -75,8 +75,8 @@ struct pending_list {
   bool dropping = false;
   bool inside_handler = false;  // a fork runs in a handler (serial_lazies)
   std::uint32_t removed = 0;    // wraps; only differences matter
-  std::uint64_t made = 0;
-  std::uint64_t sweep_at = 0;  // when `made` reaches this, sweep_pending drops jobs that are over
+  std::uint64_t jobs_made = 0;
+  std::uint64_t sweep_at = 0;  // when `jobs_made` reaches this, sweep_pending drops finished jobs
   const pending_scope* scope = nullptr;  // this thread's innermost
   const std::byte* stack_top = nullptr;  // where this thread's outermost job began; null: none
 };

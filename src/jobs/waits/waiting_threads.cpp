@@ -54,10 +54,10 @@ static_assert(word_of_job::done == job::done);
 constexpr const char* words = "troupe: lazy: this would wait for itself: ";
 
 struct undo {
-  undo(all_threads& all, waiting_thread& thread) noexcept : all_(all), one_(thread) {}
-  ~undo() { all_.remove(one_); }
+  undo(all_threads& all, waiting_thread& thread) noexcept : all_(all), thread_(thread) {}
+  ~undo() { all_.remove(thread_); }
   all_threads& all_;
-  waiting_thread& one_;
+  waiting_thread& thread_;
 };
 
 // The job cannot end before this: the thread that runs it waits, directly or not, for the caller.

@@ -53,11 +53,11 @@ void wake_those_that_want_work(const job_pool& pool) noexcept;
 
 // In a trace: the calling thread sleeps until the job is done.
 struct asleep_span {
-  explicit asleep_span(job& wanted) noexcept : of(wanted) {
-    trace_job(observe::event::asleep_begin, of);
+  explicit asleep_span(job& wanted) noexcept : awaited(wanted) {
+    trace_job(observe::event::asleep_begin, awaited);
   }
-  ~asleep_span() { trace_job(observe::event::asleep_end, of); }
-  job& of;
+  ~asleep_span() { trace_job(observe::event::asleep_end, awaited); }
+  job& awaited;
 };
 
 // A thread that sleeps until the job with this waiter is done.

@@ -125,7 +125,7 @@ namespace {
 struct free_list {
   std::mutex mutex;
   std::vector<worker*> free;  // has room for all workers that were ever made
-  std::size_t made = 0;
+  std::size_t workers_made = 0;
   static free_list& get() {
     static free_list& instance = *[] {
       auto* const all = new free_list;
@@ -135,9 +135,9 @@ struct free_list {
     return instance;
   }
   worker* make() {
-    free.reserve(made + 1);
+    free.reserve(workers_made + 1);
     worker* fresh = new worker;
-    ++made;
+    ++workers_made;
     return fresh;
   }
 };

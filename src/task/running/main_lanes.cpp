@@ -28,7 +28,7 @@ void call_all(void (*main_lanes::search::*which)(runtime_state& runtime) noexcep
   searches& known = searches::get();
   std::lock_guard lock(known.mutex);
   for (const main_lanes::search& search : known.all) {
-    if (search.*which != nullptr) (search.*which)(*search.of);
+    if (search.*which != nullptr) (search.*which)(*search.runtime);
   }
 }
 

@@ -33,7 +33,7 @@ class main_lanes {
     void (*now)(runtime_state& runtime) noexcept = nullptr;
     // on any thread: the runtime's timer does it
     void (*soon)(runtime_state& runtime) noexcept = nullptr;
-    runtime_state* of = nullptr;
+    runtime_state* runtime = nullptr;
   };
   // Neither function of the search before is called any longer when this returns.
   static void set_search(std::uint8_t lane, const search& how) noexcept;
