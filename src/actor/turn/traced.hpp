@@ -5,6 +5,7 @@
 
 #include "observe/ring.hpp"
 #include "troupe/actor/cell.hpp"
+#include "troupe/actor/method_message.hpp"
 #include "troupe/observe/trace.hpp"
 
 namespace troupe::actor {
