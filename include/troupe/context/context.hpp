@@ -78,7 +78,7 @@ inline constexpr bool is_discarded<std::vector<T, std::pmr::polymorphic_allocato
 // Whether objects of this class may be discarded with their memory, without a call of their
 // destructor. True for trivially destructible classes, and for std::pmr::string and
 // std::pmr::vector of such classes, which own only memory of the context. Specialize it for a class
-// of yours whose destructor only gives memory back to its std::pmr allocator.
+// of yours whose destructor only returns memory to its std::pmr allocator.
 //
 // Example (declarations):
 //     struct path {
@@ -156,12 +156,12 @@ class context final : public std::pmr::memory_resource {
   }
 
   // Discards everything that was allocated since the snapshot: destructors are called, newest
-  // first, before any of the memory is reused. If something of it was persisted and is still held,
-  // all of it stays unchanged for the holders, and no destructor is called; the context continues
-  // in other memory, and the rollback is counted as kept. Snapshots that were taken since then can
-  // no longer be used. Cost: a few nanoseconds, and the destructors. Throws usage_error for a
-  // snapshot of another context or one that was rolled over, and in a destructor that a rollback
-  // calls.
+  // first, before any of the memory is reused. If a part of this memory was persisted and is still
+  // held, the rollback discards nothing: all the memory stays unchanged for the holders, and no
+  // destructor is called. The context continues in other memory, and the rollback is counted as
+  // kept. Snapshots that were taken since then can no longer be used. Cost: a few nanoseconds, and
+  // the destructors. Throws usage_error for a snapshot of another context, for a snapshot that an
+  // earlier rollback has ended, and in a destructor that a rollback calls.
   void rollback(snapshot& target);
 
   // Returns the blocks that a rollback kept to the pool. For an idle connection.

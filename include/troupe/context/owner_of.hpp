@@ -10,10 +10,10 @@
 
 namespace troupe {
 
-// The context that owns the memory at `address`; null if none does, or if the memory was given
-// back. Memory that is kept by a persisted object still belongs to its context. Thread: any. Any
-// pointer is allowed, except into memory that is being given back at this moment. Cost: about 1 ns:
-// a mask and a load, after the test of one bit.
+// The context that owns the memory at `address`; null if none does, or if the memory was freed.
+// Memory that is kept by a persisted object still belongs to its context. Thread: any. Any pointer
+// is allowed, except into memory that is being freed at this moment. Cost: about 1 ns: a mask and a
+// load, after the test of one bit.
 //
 // Example:
 //     troupe::owned_context work = troupe::make_context();

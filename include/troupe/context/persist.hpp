@@ -21,7 +21,7 @@ struct is_sendable;
 
 namespace contexts {
 
-// Counts the holders of something.
+// Counts the holders of an object.
 struct share {
   explicit share(void (*when_free)(share&) noexcept) noexcept : free(when_free) {}
   void add() noexcept;

@@ -45,8 +45,8 @@ concept any_string = container<T> && requires {
   typename T::traits_type;
 };
 
-// A struct, since it is specialized for classes made of parts: promotes<T>() asks it whether the
-// parts can be promoted.
+// A struct, since it is specialized for classes that consist of parts: promotes<T>() queries it
+// whether the parts can be promoted.
 template <class T>
 struct promotes_parts
     : std::bool_constant<std::uses_allocator_v<T, std::pmr::polymorphic_allocator<>> &&
@@ -78,7 +78,8 @@ struct promotes_parts<std::array<T, Size>> : std::bool_constant<promotes<T>()> {
 template <>
 struct promotes_parts<std::monostate> : std::true_type {};
 
-// About how many bytes the object has outside of itself; stops counting soon after `at_most`.
+// The approximate number of bytes that the object has outside of itself; counting stops soon after
+// `at_most`.
 template <class T>
 std::size_t bytes_behind(const T& value, std::size_t at_most) {
   if constexpr (requires {

@@ -9,9 +9,9 @@
 
 namespace troupe {
 
-// A few words; to make one allocates nothing. Snapshots nest: each ends before older ones and
-// before its context. A context may be rolled back to it any number of times. The end of a snapshot
-// without a rollback discards nothing.
+// An object of a few words; making one allocates nothing. Snapshots nest: each ends before older
+// ones and before its context. A context may be rolled back to it any number of times. The end of a
+// snapshot without a rollback discards nothing.
 //
 // Example:
 //     troupe::owned_context connection = troupe::make_context();
@@ -32,7 +32,7 @@ class snapshot {
   friend context;
   friend owned_context;
   friend contexts::access;
-  context* context_;  // null if it was rolled over
+  context* context_;  // null if a rollback to an older snapshot has ended this one
   snapshot* const older_;
   contexts::block* const block_;
   std::byte* const at_;

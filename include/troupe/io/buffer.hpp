@@ -15,10 +15,10 @@ class buffer_pool;
 class operation_suspension;
 }  // namespace io
 
-// The result of stream::read_some(). Move-only. The destructor gives the memory back to its
-// runtime, on any thread, even after the stream or the runtime has ended. No reader waits for a
-// buffer that you keep: if none is free, a new one is allocated. Hold it while you use its bytes,
-// and copy the bytes that you need later: one kept byte keeps the whole buffer.
+// The result of stream::read_some(). Move-only. The destructor returns the memory to its runtime,
+// on any thread, even after the stream or the runtime has ended. No reader waits for a buffer that
+// you keep: if none is free, a new one is allocated. Hold it while you use its bytes, and copy the
+// bytes that you need later: one kept byte keeps the whole buffer.
 //
 // Example (declarations):
 //     troupe::task<> echo_idly(troupe::tcp_stream peer) {

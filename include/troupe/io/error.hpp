@@ -38,25 +38,25 @@ class io_error : public error {
   int number_;
 };
 
-// The peer closed the stream before all requested bytes had arrived. The buffer holds those that
-// have.
+// The peer closed the stream before all requested bytes had arrived. The buffer holds the bytes
+// that have arrived.
 class end_of_stream : public error {
  public:
   end_of_stream(const char* operation, const std::string& peer, std::size_t bytes);
   verdict judged() const noexcept override;
-  // How many bytes arrived.
+  // The number of bytes that arrived.
   std::size_t bytes() const noexcept { return bytes_; }
 
  private:
   std::size_t bytes_;
 };
 
-// A file has fewer bytes than were requested. Those that it has were read, or sent.
+// A file has fewer bytes than were requested. The existing bytes were read, or sent.
 class end_of_file : public error {
  public:
   end_of_file(const char* operation, const std::string& path, std::size_t bytes);
   verdict judged() const noexcept override;
-  // How many bytes there were.
+  // The number of existing bytes.
   std::size_t bytes() const noexcept { return bytes_; }
 
  private:

@@ -184,18 +184,18 @@ class close_job : public file_job {
 //
 // The destructor closes the file. On some file systems this may block the thread for a moment, and
 // it reports no error; use close() to learn of errors. For a file without positions (a terminal, a
-// named pipe) use pipe_stream: if such a file has no data, a read of it here waits or fails with
+// named pipe) use pipe_stream: if such a file has no data, read() waits or fails with
 // resource_unavailable_try_again, depending on the backend.
 //
 // Use: co_await the return values of these methods, at once, in a handler or a task, optionally
 // with .timeout(span) and .stop(token). Errors: they throw io_error, which names the path;
 // timed_out; cancelled. Data in the system's memory is read at once; otherwise io_uring reads it,
 // or a thread of the blocking pool (runtime_options::blocking_threads). A read that has begun on
-// such a thread cannot be interrupted: a timeout or a stop then waits until it has ended, and its
-// result is given. Therefore no operation touches a buffer after its end, and a file that is opened
-// at the moment of a timeout is given or closed. Under the simulated policy the files are the real
-// ones; the seed decides which operations wait, for how much virtual time, and which are done in
-// parts.
+// such a thread cannot be interrupted: a timeout or a stop then waits until the read has ended, and
+// returns its result. Therefore no operation touches a buffer after its end, and a file that is
+// opened at the moment of a timeout is returned or closed. Under the simulated policy the files are
+// the real ones; the seed decides which operations wait, for how much virtual time, and which are
+// done in parts.
 //
 // Limits: any number of operations may be under way at the same time, except for those without an
 // offset: these use the file's position, and run one after the other. The file stays open until all
@@ -235,8 +235,8 @@ class file {
   // last handle is destroyed.
   file share() const noexcept { return file(open_); }
 
-  // Reads from byte `offset` on, at most as many bytes as the buffer holds. Returns how many it
-  // read: at least 1, perhaps fewer than there are; 0 at the end of the file.
+  // Reads from byte `offset` on, at most as many bytes as the buffer holds. Returns the number of
+  // bytes: at least 1, perhaps fewer than the file has; 0 at the end of the file.
   auto read_at(std::uint64_t offset, std::span<std::byte> to) noexcept {
     return reads(checked_offset(offset), to, false);
   }
@@ -268,8 +268,8 @@ class file {
   }
   auto write(std::string_view bytes) noexcept { return writes(here, bytes, false); }
   auto write(std::span<const std::byte> bytes) noexcept { return writes(here, text(bytes), false); }
-  // Writes all bytes. A string that is moved in is kept until the operation has ended; other bytes
-  // stay the caller's.
+  // Writes all bytes. A string that is moved in is kept until the operation has ended; the caller
+  // must keep other bytes until then.
   auto write_all_at(std::uint64_t offset, std::string_view bytes) noexcept {
     return writes(checked_offset(offset), bytes, true);
   }
@@ -289,7 +289,7 @@ class file {
   }
   auto write_all(std::string&& bytes) noexcept { return writes(here, std::move(bytes), true); }
 
-  // Completes when the written data is on the disk. fdatasync() leaves out the file's properties
+  // Completes when the written data is on the disk. fdatasync() writes no property of the file
   // except for its size.
   io::awaitable<io::sync_job> fsync() noexcept {
     return io::awaitable<io::sync_job>(std::in_place, open_, false);

@@ -150,13 +150,13 @@ class process {
 
   // Completes when the process has ended. Await it in a handler or a task, optionally with
   // .timeout(span) and .stop(token), which do not affect the process: you may wait again. Any
-  // number may wait; all get the same status at the same time, and later calls get it too. Errors:
-  // timed_out, cancelled, io_error (no_child_process: the program has reaped it elsewhere, or
-  // ignores SIGCHLD).
+  // number of callers may wait; all get the same status at the same time, and so do later calls.
+  // Errors: timed_out, cancelled, io_error (no_child_process: the program has reaped it elsewhere,
+  // or ignores SIGCHLD).
   io::awaitable<io::exit_job> wait() { return io::awaitable<io::exit_job>(std::in_place, child_); }
 
-  // Sends it a signal. Returns false if the process has ended; never signals another process that
-  // has the same number now. Throws io_error.
+  // Sends it a signal. Returns false if the process has ended; it never signals another process
+  // that has got the same number. Throws io_error.
   bool kill(int signal = SIGKILL);
 
   // The child's pipes, if process_options asked for them: write to in(), read from out() and err().

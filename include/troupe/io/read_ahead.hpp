@@ -1,5 +1,5 @@
-// read_ahead: the bytes that a reader of a borrowed stream has read and not yet given to its user.
-// For the library's own use: streams::lines and its like.
+// read_ahead: the bytes that a reader of a borrowed stream has read and not yet returned to its
+// user. For the library's own use: streams::lines and similar functions.
 #pragma once
 
 #include "troupe/base/language.hpp"
@@ -31,9 +31,9 @@ class read_ahead {
   read_ahead& operator=(const read_ahead&) = delete;
 
   // Whether the read of another reader, which was dropped, has not ended yet. It may have bytes
-  // that come before all others: wait for it before the first read.
+  // that precede all others: wait for it before the first read.
   static bool must_wait(const stream& from) noexcept;
-  // Reads behind the bytes that lie in the stream. To be followed by see() when it has ended.
+  // Reads behind the bytes that lie in the stream. Call see() when it has ended.
   awaitable<read_job> read(stream& from, std::span<char> to) noexcept {
     return awaitable<read_job>(std::in_place, from.descriptor_, from.kind_,
                                std::as_writable_bytes(to), false, held_ | is_ahead);

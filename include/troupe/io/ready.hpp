@@ -28,8 +28,8 @@ class ready_job {
 
 }  // namespace io
 
-// co_await readable(fd): completes when a read would not block, including a read that would fail or
-// find the end. writable(fd) is the same for writes. Optionally with .timeout(span) and
+// co_await readable(fd): completes when a read would not block, even if the read would fail or
+// return the end. writable(fd) is the same for writes. Optionally with .timeout(span) and
 // .stop(token). Any number may wait for the same descriptor; all of them are resumed. Files are
 // always ready. Cost: two system calls if it is not ready yet; for streams of bytes use a stream.
 // Errors: io_error (bad_file_descriptor), timed_out, cancelled. Lifetime: the descriptor stays

@@ -22,7 +22,7 @@ class arrival;
 struct at_once;
 class read_ahead;
 
-// `shared`: a descriptor that other processes share too, so that the library must not make it
+// `shared`: other processes share the descriptor, so that the library must not make it
 // non-blocking.
 enum class stream_kind : std::uint8_t { socket, pipe, shared };
 
@@ -43,7 +43,7 @@ class read_job {
     wait.asks_first = kind_ == stream_kind::shared;
     return *from_;
   }
-  // If bytes have arrived, they are given, whatever happened after them.
+  // If bytes have arrived, they are returned, whatever happened after them.
   std::size_t finish(operation_suspension& wait) const {
     if (whole_) {
       wait.check_whole("read_exact");
@@ -158,9 +158,9 @@ class send_file_job {
 // Errors: io_error if the system refuses, timed_out, or cancelled, which a token, the stop of the
 // actor, or a close() of the stream causes. When co_await returns or throws, for whatever reason,
 // the operation has ended, and nothing touches the buffer any more. Lifetime: buffers belong to the
-// caller, and lie in the frame of the coroutine that awaits, or in its actor. Only a caller that
-// lets other code shrink a buffer meanwhile (a member of a reentrant actor) can break this. A
-// string that is moved in is kept until the operation has ended.
+// caller, and lie in the frame of the coroutine that awaits, or in its actor. The caller must not
+// let other code shrink a buffer meanwhile (a member of a reentrant actor). A string that is moved
+// in is kept until the operation has ended.
 //
 // Example (declarations):
 //     troupe::task<> copy(troupe::stream& from, troupe::stream& to) {
@@ -173,7 +173,7 @@ class send_file_job {
 //     }
 class stream {
  public:
-  // For streams::lines and its like, which give back the bytes that they read ahead.
+  // For streams::lines and similar functions, which put back the bytes that they read ahead.
   using read_ahead = io::read_ahead;
 
   stream() = default;  // not open
@@ -202,7 +202,7 @@ class stream {
     return io::awaitable<io::lease_job>(std::in_place, descriptor_, kind_);
   }
 
-  // Writes as many bytes as the system accepts. Returns how many.
+  // Writes as many bytes as the system accepts. Returns their number.
   io::awaitable<io::write_job<std::string_view>> write(std::string_view bytes) noexcept {
     return writes(bytes, false);
   }
@@ -229,7 +229,7 @@ class stream {
   }
 
   // Sends `bytes` bytes of a file, from `offset` on, without a copy in the program: sendfile(2).
-  // Counts as a write. Also throws end_of_file if the file has fewer bytes; those that it has are
+  // Counts as a write. Also throws end_of_file if the file has fewer bytes; the existing bytes are
   // then sent. Data that the system does not have in memory is read from the disk by the sending
   // thread, which blocks for that time.
   io::awaitable<io::send_file_job> send_file(const file& from, std::uint64_t offset,
@@ -237,7 +237,8 @@ class stream {
     return io::awaitable<io::send_file_job>(std::in_place, descriptor_, kind_, from.open_, offset,
                                             bytes, true);
   }
-  // Sends as many of these bytes as the system accepts. Returns how many; 0 at the end of the file.
+  // Sends as many of these bytes as the system accepts. Returns their number; 0 at the end of the
+  // file.
   io::awaitable<io::send_file_job> send_file_some(const file& from, std::uint64_t offset,
                                                   std::size_t bytes) noexcept {
     return io::awaitable<io::send_file_job>(std::in_place, descriptor_, kind_, from.open_, offset,

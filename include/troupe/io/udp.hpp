@@ -69,9 +69,10 @@ struct udp_options {
 
 // A UDP socket. Move-only; the destructor closes it. As with a stream, await operations at once,
 // optionally with .timeout(span) and .stop(token); they throw io_error, timed_out or cancelled. A
-// datagram arrives whole, twice, or not at all, in any order. The simulated network changes the
-// order, and drops datagrams for which a socket has no space (200 KiB for each socket). Limits: a
-// datagram has at most 65,507 bytes (over IPv4); one above 1,472 bytes may be split by the network.
+// datagram arrives once, twice or not at all, but never in part, and datagrams arrive in any order.
+// The simulated network changes the order, and drops datagrams for which a socket has no space (200
+// KiB for each socket). Limits: a datagram has at most 65,507 bytes (over IPv4); one above 1,472
+// bytes may be split by the network.
 //
 // Example (declarations):
 //     troupe::task<> answer(troupe::udp_socket socket) {

@@ -1,5 +1,5 @@
 // unix_datagram: datagrams in the Unix domain, between processes of one machine, addressed by a
-// path. None is lost, and they arrive in order.
+// path. No datagram is lost, and they arrive in order.
 #pragma once
 
 #include "troupe/base/language.hpp"

@@ -1,5 +1,5 @@
-// lazy: a value that is computed when it is wanted, in parallel with the other values that are
-// wanted at that time.
+// lazy: a value that is computed when it is needed, in parallel with the other values that are
+// needed at that time.
 #pragma once
 
 #include "troupe/base/language.hpp"
@@ -136,19 +136,19 @@ job_of<T>& make_lazy(Function&& function, memory_use use, tasks::source_line whe
 
 }  // namespace jobs
 
-// A value that may be wanted later. To make a lazy runs nothing. The first get() or co_await
-// submits all lazies that this thread has made and not yet submitted, so that other workers begin
-// with them, and computes the wanted value on the calling thread, unless another thread has begun
-// it. The function runs once, on any thread; the lazies run in any order. All copies of the lazy,
-// on all threads, share its value or its exception. Lifetime: a lazy is a counted handle; the value
-// is freed with the last handle.
+// A value that may be needed later. Making a lazy runs nothing. The first get() or co_await submits
+// all lazies that this thread has made and not yet submitted, so that other workers begin with
+// them, and computes the needed value on the calling thread, unless another thread has begun it.
+// The function runs once, on any thread; the lazies run in any order. All copies of the lazy, on
+// all threads, share its value or its exception. Lifetime: a lazy is a counted handle; the value is
+// freed with the last handle.
 //
-// get() never deadlocks, with however few workers and however deep the nesting: a value that no
-// thread has begun is computed at once by the thread that needs it, and a value that a thread has
-// begun makes progress. A value that needs itself throws troupe::deadlock in one of the threads
-// that need it. Plain code and posted procedures use get(); a handler or a task must not block its
-// thread, and uses co_await. A thread that waits in plain code runs lazies that were queued for the
-// needed value: hold no lock that these may take.
+// get() never deadlocks, for any number of workers and any depth of nesting: a value that no thread
+// has begun is computed at once by the thread that needs it, and a value that a thread has begun
+// makes progress. A value that needs itself throws troupe::deadlock in one of the threads that need
+// it. Plain code and posted procedures use get(); a handler or a task must not block its thread,
+// and uses co_await. A thread that waits in plain code runs lazies that were queued for the needed
+// value: hold no lock that these may take.
 //
 // Thread: it runs in the runtime of the handler, task, job or blocking call that needs it; on other
 // threads, in the runtime that this thread created last; without a runtime, all of it runs in the
@@ -172,8 +172,8 @@ class lazy {
   using value_type = T;
 
   // An empty lazy, with neither value nor function. get(), co_await and the range functions throw
-  // usage_error until another lazy is assigned. A lazy that was moved from or released is empty
-  // too.
+  // usage_error until another lazy is assigned. A lazy that was moved from or released is also
+  // empty.
   //
   // Example:
   //     std::vector<troupe::lazy<int>> squares(10);
@@ -296,7 +296,7 @@ lazy(Function&&, tasks::source_line) -> lazy<std::invoke_result_t<std::decay_t<F
 template <class Function>
 lazy(memory_use, Function&&) -> lazy<std::invoke_result_t<std::decay_t<Function>>>;
 
-// Turns a function into one whose calls make lazies: a call keeps the arguments by value and runs
+// Returns a function object whose calls make lazies: a call keeps the arguments by value and runs
 // nothing.
 //
 // Example:
@@ -317,11 +317,11 @@ auto parallel(Function&& function, tasks::source_line made_at = __builtin_source
 // at the end of the scope they are dropped, or submitted to run. Lazies that are made by other
 // lazies and works, which happen to run on this thread meanwhile, do not belong to the scope, since
 // they may refer to objects that no longer exist at its end. Errors: if a dropped value is an
-// exception, and no handle is left that could give it, it is a failure of the runtime, which run()
-// throws; without a runtime it ends the program. Scopes nest. Thread: a scope belongs to its
-// thread. In a coroutine it throws usage_error, since a coroutine may continue on another thread,
-// or share this thread with others that make lazies. A plain handler, a posted procedure and a lazy
-// may have a scope.
+// exception, and no handle is left to throw it, it is a failure of the runtime, which run() throws;
+// without a runtime it ends the program. Scopes nest. Thread: a scope belongs to its thread. In a
+// coroutine it throws usage_error, since a coroutine may continue on another thread, or share this
+// thread with others that make lazies. A plain handler, a posted procedure and a lazy may have a
+// scope.
 //
 // Example:
 //     {

@@ -21,7 +21,7 @@ template <class First, class Body>
 class for_loop final : public part_body {
  public:
   for_loop(const cut<First>& over, Body&& body) : cut_(over), body_(std::move(body)) {}
-  // By the number of workers at the beginning.
+  // The default, by the number of workers at the beginning.
   std::size_t count_parts() {
     if (cut_.grain == 0) cut_.grain = grain_by_workers(cut_.count);
     return cut_.parts();

@@ -17,8 +17,8 @@ namespace troupe {
 
 namespace jobs {
 
-// Even if the comparison contradicts itself (<=, or NaN among the numbers), these functions touch
-// nothing outside of the range, and end. std::sort does not promise this.
+// Even if the comparison contradicts itself (<=, or NaN among the numbers), these functions end,
+// and touch no memory outside of the range. std::sort does not promise this.
 template <class Iterator, class Compare>
 void sort_few(Iterator first, Iterator last, const Compare& less) {
   if (first == last) return;
@@ -72,7 +72,7 @@ struct partitioned {
   Iterator left_end, right_begin;
 };
 
-// Takes as the pivot the median of nine elements, which it finds without moving any.
+// Uses the median of nine elements as the pivot; it moves no element to find it.
 template <class Iterator, class Compare>
 partitioned<Iterator> partition_around_median(Iterator first, Iterator last, const Compare& less) {
   const auto step = (last - first) / 9;
@@ -114,10 +114,10 @@ work<> run_sort(Iterator first, Iterator last, Compare less, std::size_t grain) 
 
 // Sorts the range as std::sort does: equal elements end in any order, but in the same order for any
 // number of workers. Needs no memory for elements. Errors: if a comparison throws, the elements are
-// valid, in an order as std::sort leaves them. If comparisons contradict each other (<=, or NaN
-// among the numbers), the elements end in some order, and nothing else is touched. The first step,
-// a partition, runs on one thread, which limits the speed-up to about eight workers. Grain by
-// default: a 64th of the range, at least 4096. Otherwise as parallel_for.
+// valid, in an unspecified order, as with std::sort. If comparisons contradict each other (<=, or
+// NaN among the numbers), the elements end in an unspecified order, and no other memory is touched.
+// The first step, a partition, runs on one thread, which limits the speed-up to about eight
+// workers. Grain by default: a 64th of the range, at least 4096. Otherwise as parallel_for.
 //
 // Example:
 //     std::vector<int> numbers{3, 1, 2};

@@ -42,9 +42,9 @@ constexpr std::size_t bytes_of(const Value& value) noexcept {
 
 }  // namespace jobs
 
-// A counted handle of a large value that is computed once and read by many, such as the samples of
-// a sound, or an image. Its bytes count against runtime_options::resource_bytes from its creation
-// until the last handle is destroyed or released.
+// A counted handle of a large value that is computed once and read by many threads, such as the
+// samples of a sound, or an image. Its bytes count against runtime_options::resource_bytes from its
+// creation until the last handle is destroyed or released.
 //
 // Above that limit, work that frees memory runs before work that needs more: a worker does not
 // begin a lazy whose value is a resource until enough memory was freed, or until the lazy is

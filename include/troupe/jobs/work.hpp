@@ -1,5 +1,4 @@
-// work<T>: a coroutine that computes. fork: runs several works at once, on as many threads as there
-// are.
+// work<T>: a coroutine that computes. fork: runs several works at once, on all available threads.
 #pragma once
 
 #include "troupe/base/language.hpp"
@@ -298,7 +297,7 @@ inline constexpr bool is_fork<fork_of_many<T, Works>> = true;
 // into other works, which any worker may run in parallel. Move-only; awaited once. After each
 // co_await it may continue on another thread: it must not use a thread-local, or hold a mutex,
 // across a co_await. It awaits only works, forks and the parallel algorithms (parts.hpp); a task
-// waits for all other things, and passes the values in.
+// must wait for all other events, and pass the values in.
 //
 // Thread: awaited in another work, it runs on that work's stack, like a call. Awaited in a handler
 // or a task, which is suspended and blocks no thread, it runs on the workers of the runtime, in
@@ -387,16 +386,16 @@ class [[nodiscard]] work {
 };
 
 // Runs the works in parallel, and returns all their values (std::monostate for void) when the last
-// one has ended. The first runs on the calling thread, like a call; then the next one that no other
-// thread has taken, and so on. Other threads take the last ones first. co_await it in a work or a
-// task, or block in get(). Cost: about 5 ns more than the works.
+// one has ended. The calling thread runs the first work, like a call, then the next work that no
+// other thread has taken, and so on. Other threads take the last works first. co_await it in a work
+// or a task, or block in get(). Cost: about 5 ns more than the works.
 //
 // Errors: if one throws, works that no thread has begun are dropped, running ones throw
 // troupe::cancelled at their next fork, and the first exception is thrown when all have ended.
 // usage_error for a work that was moved from, and for a fork that is awaited a second time.
 //
 // A vector of works gives a vector of values. With a span the values stay in the works, even if one
-// of them throws; then take() gives each value.
+// of them throws; then take() returns each value.
 //
 // Example:
 //     troupe::work<int> square(int n) { co_return n * n; }
