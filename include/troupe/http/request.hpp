@@ -41,8 +41,8 @@ struct request_source {
   virtual std::optional<tls_certificate> client_certificate() = 0;
   // A reader of the body keeps more of it than before.
   virtual void count_kept() noexcept = 0;
-  // The answer is encoded as it is streamed, by an encoder of so many bytes. Returns false if the
-  // client has no room for it.
+  // Called when an encoder of this size begins to encode the streamed answer. Returns false if the
+  // client's share has no space for it.
   virtual bool reserve_encoder(std::size_t bytes) noexcept = 0;
 
  protected:
@@ -55,7 +55,7 @@ struct path_values {
   std::array<std::string_view, most> value;
   std::size_t count = 0;
   const std::string* names = nullptr;  // `count` names
-  // For a request that no route answers: the methods that its path has, as router::found has them.
+  // For a request that no route answers: the methods of its path, as in router::found.
   unsigned methods = 0;
 };
 
@@ -183,10 +183,10 @@ class request {
 
   // The address of the client, behind the proxies that the server trusts
   // (server_options::trusted_proxies): the address that the last of them has written in
-  // X-Forwarded-For, or in Forwarded. Fields from others are ignored. It is peer() if peer() is no
-  // such proxy; the address of a proxy, if the proxy does not name the sender of the request; with
-  // port 0 if the port is not given; empty for a client of a Unix socket. Call it in the handler.
-  // Cost: a system call. Throws io_error if the client has disconnected.
+  // X-Forwarded-For, or in Forwarded. Fields from other peers are ignored. If peer() is not such a
+  // proxy, this is peer(). If a proxy does not name the sender of the request, this is the address
+  // of the proxy. The port is 0 if it is not named. Empty for a client of a Unix socket. Call it in
+  // the handler. Cost: a system call. Throws io_error if the client has disconnected.
   //
   // Example (declarations):
   //     #include <troupe/http/response.hpp>
@@ -198,7 +198,8 @@ class request {
   // Whether the request came encrypted to this server (https).
   bool secure() const noexcept { return source_->secure(); }
   // Whether the answer can no longer reach the client: its connection has failed, or it has reset
-  // the stream. An io_error, tls_error or timed_out that a handler throws is then the client's.
+  // the stream. An io_error, tls_error or timed_out that a handler throws is then caused by the
+  // client.
   bool is_lost() const noexcept { return source_->is_lost(); }
   // The client's certificate, which the server has verified; empty if the client has none, if the
   // server does not ask for it (tls_options::client_certificates), or without TLS. Call it in the
@@ -221,10 +222,10 @@ class request {
   //
   // The client counts as gone when its connection was reset, when it has closed the connection, or
   // when a send to it has failed. It also counts as gone when it has ended its sending half, which
-  // looks the same as a close, unless server_options::half_close_is_gone is false; the answer of
-  // the handler is sent nevertheless. Unread data from the client, of the body or of a next
-  // request, hides none of this: if a body is not read yet, the system is asked to buffer up to 1
-  // MiB. A close behind more data than the system buffers is seen only when that data is read.
+  // looks the same as a close, unless server_options::half_close_is_gone is false; the handler's
+  // answer is still sent. Unread data of the body or of a next request does not hide a
+  // disconnection: if a body is not read yet, the system is asked to buffer up to 1 MiB. A close
+  // behind more data than the system buffers is detected only when that data is read.
   //
   // Call it in the handler; in a handler that is no coroutine the token shows whether the client
   // has disconnected so far. Not for a WebSocket, which reports this itself. Thread: the stop is
@@ -253,8 +254,8 @@ class request {
   task<std::string_view> read_behind_collected();
   task<> collect();
   std::optional<std::string_view> nth_cookie(std::string_view name, std::size_t at) const noexcept;
-  // The memory and the files that the body and its readers have. A server asks for each request,
-  // and few have readers.
+  // The memory and the files of the body and its readers. A server calls this for each request, and
+  // few requests have readers.
   std::size_t kept_bytes() const noexcept {
     // order: relaxed  a statistic; publishes nothing
     return collected_.capacity() +
@@ -274,7 +275,7 @@ class request {
   std::stop_token stopping_;
   context* memory_ = nullptr;
   bool is_collecting_ = false;  // a read_all() is under way
-  bool is_taken_ = false;       // a read() has given the collected bytes
+  bool is_taken_ = false;       // a read() has returned the collected bytes
   bool is_parted_ = false;      // a multipart_reader has taken a part of the body
 };
 

@@ -60,7 +60,7 @@ class response {
   response(response&&) noexcept = default;
   response& operator=(response&&) noexcept = default;
 
-  // A literal is not copied; an array that may change is, as a text that ends with a zero byte.
+  // A literal is not copied; an array that is not constant is copied, up to its zero byte.
   template <std::size_t N>
   static response text(const char (&body)[N]) noexcept {
     return view(std::string_view(body, N - 1), "text/plain; charset=utf-8");
@@ -118,7 +118,7 @@ class response {
   static response stream(content_type type, stream_function how);
   // The same for a body of `bytes` bytes: the head gives the size (Content-Length), in the answer
   // to HEAD as well, for which the function is not called. The length is checked: a write beyond it
-  // throws usage_error, and a function that returns before has failed with a usage_error; the peer
+  // throws usage_error, and a function that returns too early fails with a usage_error; the peer
   // then sees that the body is incomplete. A body that compress() encodes is sent without a length.
   static response stream(content_type type, std::uint64_t bytes, stream_function how);
   static response events(event_function how);

@@ -1,4 +1,4 @@
-// router: which handler answers which path.
+// router: maps the paths of requests to handlers.
 #pragma once
 
 #include "troupe/base/language.hpp"
@@ -255,7 +255,7 @@ class call_of final : public route_call {
         typed);
   }
   // Keeps the values in a frame around the handler, since a coroutine reads its reference
-  // parameters later. Cost: one frame more than for a handler that takes values.
+  // parameters later. Cost: one more frame than for a handler that takes values.
   task<response> call_keeping(request& asked, typed_values typed) const {
     task<response> running = call(asked, typed);
     co_return co_await std::move(running);
@@ -274,12 +274,13 @@ class call_of final : public route_call {
 // literal segment has priority over a parameter, and a parameter over a rest; the names of
 // parameters make no difference.
 //
-// A handler is a function, or a const callable. It takes the request or not, then one parameter for
-// each parameter of the pattern; one that takes the request alone reads them by name
-// (request::path<int>("id")). It returns a response, or is a coroutine that does. Thread: any,
-// and several at the same time. A value that does not fit its type, such as text for a number, is
-// answered 404. The handler of GET also answers HEAD, without the body. OPTIONS is answered with
-// the path's methods. A method that the path does not have is answered 405, an unknown path 404.
+// A handler is a function, or a const callable. It may take the request first, and then takes one
+// parameter for each parameter of the pattern; a handler that takes only the request reads them by
+// name (request::path<int>("id")). It returns a response, or is a coroutine that returns one at its
+// end. Thread: any, and several threads at the same time. A value that does not fit its type, such
+// as text for a number, is answered 404. The handler of GET also answers HEAD, without the body.
+// OPTIONS is answered with the path's methods. A method that the path does not have is answered
+// 405, an unknown path 404.
 //
 // Example:
 //     troupe::http::router routes;
@@ -335,8 +336,8 @@ class router {
     }
     return *this;
   }
-  // Removes the routes that get() and the others added with that pattern, whatever the names of its
-  // parameters: for one method, or for all. Returns the number of removed routes, 0 if there were
+  // Removes the routes of this pattern for one method, or for all methods; the names of the
+  // pattern's parameters make no difference. Returns the number of removed routes, 0 if there were
   // none. files() adds routes of GET with a pattern that ends with "{path...}". Throws usage_error
   // for a malformed pattern, and after the router was moved into a server, which keeps its routes
   // unchanged.
@@ -354,14 +355,14 @@ class router {
   router& files(std::string_view prefix, const std::string& folder, const file_options& options);
 
   // Puts a function in front of the handlers of all routes that were added so far, or of one
-  // pattern: the last function that is put is the first to be called. It is one of
+  // pattern: the function that was added last is called first. It is one of
   //     std::optional<response>(const request&)      an answer in place of the handler's
   //     void(const request&, response&)              changes the answer, of an error as well
   //     task<response>(request&, next_handler)       calls the handler, or does not
-  // and const, since it is called on any thread, and several at the same time. The third form makes
-  // a coroutine of each handler. A function in front of all routes is in front of the answers to
-  // requests without a route as well (404, 405, OPTIONS), which are made without their bodies.
-  // Errors: usage_error for a pattern that has no routes.
+  // and const, since several threads may call it at the same time. The third form makes each
+  // handler a coroutine. A function in front of all routes is in front of the answers to requests
+  // without a route as well (404, 405, OPTIONS), which are made without their bodies. Errors:
+  // usage_error for a pattern that has no routes.
   //
   // Example (declarations):
   //     #include <troupe/http/around/limits.hpp>
@@ -381,7 +382,8 @@ class router {
   }
 
   // The rest is for the library's own use.
-  // The path of a page that shows the program: tools name its address. Empty: there is none.
+  // The path of a page that shows the program: tools print its address. Empty: there is no such
+  // page.
   void note_page(std::string path);
   const std::string& page() const noexcept;
   // Throws usage_error if the routes were moved away, for instance into a server.
@@ -400,7 +402,7 @@ class router {
     unsigned methods = 0;
     path_values values;
   };
-  // Which route answers this request.
+  // The route that answers this request.
   found find(method by, std::string_view path) const;
   // The handler of requests without a route: null if no function is in front of all routes.
   const route* otherwise() const noexcept;

@@ -27,22 +27,22 @@ struct handshake_counts {
   std::uint64_t done = 0;             // handshakes that have succeeded
   std::uint64_t resumed = 0;          // of these, the ones that continued an earlier session
   std::uint64_t plain_http = 0;       // the client spoke HTTP without TLS, and was answered 400
-  std::uint64_t bad_certificate = 0;  // the client's is missing, or is not trusted
+  std::uint64_t bad_certificate = 0;  // the client's certificate is missing, or is not trusted
   std::uint64_t refused_by_peer = 0;  // the client sent an alert: it may not trust the server
-  std::uint64_t bad_protocol = 0;     // no TLS, nothing in common, or too many bytes
+  std::uint64_t bad_protocol = 0;     // no TLS, no common version or cipher, or too many bytes
   std::uint64_t truncated = 0;        // the client has ended the connection
   std::uint64_t timed_out = 0;        // it took longer than server_options::handshake_time
   std::uint64_t ended_by_server = 0;  // to make room, or because the server stops
   std::uint64_t lost = 0;             // the connection was reset
 
-  // After the handshake: the client has ended the connection without the announcement of TLS, which
-  // many do when they keep no connection; or it has sent damaged bytes or an alert.
+  // After the handshake: the client has ended the connection without a TLS close notification, as
+  // many clients do that keep no connection; or it has sent damaged bytes or an alert.
   std::uint64_t unannounced_ends = 0;
   std::uint64_t damaged = 0;
 };
 
 // Counts of a server's HTTP/2 connections so far. The last eleven count connections that the server
-// has ended because their client went beyond a limit (http2_limits), or broke the protocol.
+// has ended because their client exceeded a limit (http2_limits) or broke the protocol.
 struct http2_counts {
   std::uint64_t connections = 0;
   std::uint64_t streams = 0;          // requests
@@ -64,7 +64,7 @@ struct http2_counts {
 };
 
 // Counts of the PROXY protocol headers that a server expected (server_options::proxy_protocol), by
-// outcome. All but the first one have ended their connection.
+// outcome. All outcomes except for the first have ended their connection.
 struct proxy_header_counts {
   std::uint64_t accepted = 0;
   std::uint64_t untrusted = 0;  // the connection is not from one of the networks
@@ -84,7 +84,7 @@ struct kept_counts {
 
 // An HTTP server. Copies refer to the same server. Thread: each connection is a task of its own;
 // the handlers of one connection run one after the other, the handlers of different connections
-// concurrently. With HTTP/2 handlers of one connection that wait run in turns, one at a time,
+// concurrently. With HTTP/2 the waiting handlers of one connection run in turns, one at a time,
 // between each other's waits.
 //
 // Errors: an exception from a handler is answered 500, is a failure of the runtime (run() throws
@@ -110,8 +110,8 @@ class server {
   server(router routes, const server_options& options);
   explicit server(router routes) : server(std::move(routes), server_options()) {}
 
-  // Accepts connections and serves them until stop(); await it in a task. After stop() it takes the
-  // connections that wait to be accepted, and completes when all requests that have begun are
+  // Accepts connections and serves them until stop(); await it in a task. After stop() it accepts
+  // the connections that already wait, and completes when all requests that have begun are
   // answered. After drain_time it ends the remaining connections: their sockets are shut, and the
   // awaits of their handlers and functions throw cancelled, which is no failure of the program. It
   // does not wait for a function that blocking() runs, which cannot be cancelled. Throws io_error
@@ -123,7 +123,7 @@ class server {
   // disconnects. A handler that makes an answer continues when its client disconnects
   // (request::client_gone()).
   task<> serve(tcp_listener listener);
-  // The same with https; `self` is mostly tls_context::server(tls_options::https(…)). Several
+  // The same with https; `self` usually is tls_context::server(tls_options::https(…)). Several
   // listeners may share one. A handshake that fails is no failure: the client receives an alert, or
   // an answer 400 if it speaks HTTP without TLS, and handshakes() counts it.
   task<> serve(tcp_listener listener, tls_context self);
@@ -158,7 +158,7 @@ class server {
 };
 
 // Routes for a server on the port without TLS: each request is answered 308, with the same target
-// at https://; 400 when it does not name its host. `port`: of the server with TLS.
+// at https://; 400 if the request does not name its host. `port`: the port of the server with TLS.
 //
 // Example (declarations):
 //     // Both listeners are served until both servers stop.

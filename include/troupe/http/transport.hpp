@@ -20,17 +20,17 @@ class websocket;
 
 // The slowest rate at which a peer may send a body or message that it has begun: `rate` bytes per
 // second on average, while the receiver waits for them; `grace` is the total time by which the peer
-// may be behind, and `early` the most time that bytes buy which come earlier than they have to.
-// rate 0: no minimum.
+// may be behind, and `early` limits the time that bytes can gain by arriving early. rate 0: no
+// minimum.
 struct slowest_pace {
   std::size_t rate = 0;
   std::chrono::nanoseconds grace{0};
   std::chrono::nanoseconds early = std::chrono::seconds(5);
 };
 
-// The peer's progress in sending or taking one body or message. Only the time counts during which
-// this end waits; cancelled waits count as well: otherwise a receiver that polls could wait without
-// a limit.
+// The peer's progress in sending or receiving one body or message. Only the time counts during
+// which this end waits. Cancelled waits also count: otherwise a receiver that polls could wait
+// without a limit.
 class paced_arrival {
  public:
   explicit paced_arrival(std::uint64_t bytes = 0) noexcept : bytes_(bytes) {}
@@ -67,18 +67,18 @@ struct transport {
   virtual task<std::size_t> receive(std::span<char> to, std::chrono::nanoseconds at_most) = 0;
   // Sends all bytes. Throws timed_out if the peer accepts nothing for too long.
   virtual task<> send(std::string_view bytes) = 0;
-  // Sends a part of a file. Returns how much: less than requested if the file has less. Throws as
-  // send().
+  // Sends a part of a file. Returns the number of bytes: less than requested if the file has fewer.
+  // Throws as send().
   virtual task<std::uint64_t> send_file(const file& from, std::uint64_t offset,
                                         std::uint64_t bytes) = 0;
   // Sends all bytes, with no other bytes in between.
   virtual task<> send_owned(std::string bytes) = 0;
 
-  // This end sends nothing more, and waits a moment for the end of the peer, if the connection
-  // needs that to end well.
+  // This end sends nothing more, and waits a moment for the peer's end if the connection needs this
+  // for an orderly close.
   virtual task<> end_with_peer() { co_return; }
 
-  // The layer above keeps so many bytes of the peer's now.
+  // The layer above now keeps this number of the peer's bytes.
   virtual void retains(std::size_t bytes) noexcept { static_cast<void>(bytes); }
   // The layer above is asked to free its bytes by `free`, on any thread, but only while they are at
   // rest: after lay_down() and before take_up(), which returns whether they were at rest. It must

@@ -20,14 +20,14 @@ class url {
  public:
   // Parses a URL. Bytes of the path and of the query that a URL may not contain (spaces, bytes
   // beyond ASCII) are encoded with %. Throws client_error, bad_url, if the text has no scheme or an
-  // unknown scheme, a user name, a control byte, no host, a host or a port that cannot be one, or
-  // more than 8,192 bytes.
+  // unknown scheme, a user name, a control byte, no host, an invalid host or port, or more than
+  // 8,192 bytes.
   static url parse(std::string_view text);
   // The same, but nothing is encoded: the path and the query are sent as the text has them. Also
   // throws client_error, bad_url, for a space and for a byte beyond ASCII in them.
   static url parse_as_written(std::string_view text);
   // The URL of a reference ("d", "../d", "/d", "//host/d", "?d") in a document at this URL, by RFC
-  // 3986. A reference that has a scheme is parsed as it is. Throws as parse() does.
+  // 3986. A reference with a scheme is parsed by itself. Throws as parse() does.
   url resolve(std::string_view reference) const;
 
   // True for https, false for http.

@@ -34,19 +34,19 @@ class body_writer {
   // Sends one piece at once; completes when the system has accepted it: a slow peer slows the
   // writer. Branches of when_all may write concurrently; no piece is mixed with another. Errors:
   // io_error if the peer has disconnected, timed_out if it accepts nothing, cancelled; usage_error
-  // for more bytes than the answer's length (response::stream with a length), of which none
-  // is sent.
+  // for a piece beyond the answer's length (response::stream with a length); none of its bytes are
+  // sent.
   task<> write(std::string_view bytes);
   // Adds a field that is sent behind the body (a trailer), by HTTP/2, and by HTTP/1.1 if the answer
-  // has no length; a peer of HTTP/1.0 does not get it, and others may ignore it. Call it before the
-  // function returns. Thread: the function's. Errors: usage_error for an invalid value, and for a
-  // name that may_be_trailer() refuses.
+  // has no length; an HTTP/1.0 peer does not get it, and other peers may ignore it. Call it before
+  // the function returns. Thread: the function's. Errors: usage_error for an invalid value, and for
+  // a name that may_be_trailer() refuses.
   void trailer(std::string_view name, std::string_view value);
   // Whether that is the name of a field which may follow a body: not a field for the body's length,
   // its encoding, the message's destination, or its permitted use (RFC 9110, 6.5.1).
   static bool may_be_trailer(std::string_view name) noexcept;
   // Throws usage_error if fewer bytes than the answer's length were written. For the library's own
-  // use, as are the next ones.
+  // use, like the next functions.
   void check_length() const;
   // Whether bytes are missing.
   bool is_short() const noexcept { return left_.value_or(0) != 0; }

@@ -85,12 +85,12 @@ class waiting_bearer_auth {
   function check_;
 };
 
-// Compares in a time that depends on the length of `given` alone.
+// Compares in a time that depends only on the length of `given`.
 bool same_secret(std::string_view given, std::string_view secret) noexcept;
 
 // Adds fields that restrict the use of an answer by browsers: X-Content-Type-Options: nosniff,
 // X-Frame-Options: DENY, Referrer-Policy: strict-origin-when-cross-origin, and the ones below. A
-// field that the handler has set stays.
+// field that the handler has set is not changed.
 struct security_fields {
   // Default "default-src 'self'"; "": no such field.
   std::string content_security_policy = "default-src 'self'";
@@ -105,9 +105,9 @@ struct security_fields {
 // routes.around for it after basic_auth's): browsers send OPTIONS without them.
 struct cors {
   static constexpr bool answers_options = true;
-  // "https://example.org"; "*" for all, which allow_credentials excludes.
+  // "https://example.org"; "*" for all origins, which is not possible with allow_credentials.
   std::vector<std::string> origins;
-  // Default: the methods that are safe or have forms.
+  // Default: the methods that browsers send without OPTIONS.
   std::string methods = "GET, HEAD, POST";
   // The fields that a script may send, beyond those allowed in each request: "Content-Type,
   // X-Token".

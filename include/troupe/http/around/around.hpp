@@ -23,7 +23,7 @@ struct route_call {
   bool waits = false;
   // Whether it takes the request, in which it also finds the path's parameters.
   bool takes_request = false;
-  // False: it answers without the body, which is then not waited for.
+  // False: it answers without the body; the server then does not wait for the body.
   bool reads_body = true;
   std::size_t parameters = 0;
   // Call the handler. Return false if a parameter's text does not fit its type. run() is for
@@ -34,8 +34,9 @@ struct route_call {
                      std::optional<task<response>>& later) const = 0;
 };
 
-// The handler behind a function in front of it. Call it once, in a co_await: it gives the handler's
-// answer; a status_error from the handler has become an answer. Lifetime: as the request.
+// The handler behind a function in front of it. Call it once, in a co_await: it returns the
+// handler's answer; a status_error from the handler is already converted to an answer. Lifetime: as
+// the request.
 class next_handler {
  public:
   next_handler(const route_call& is, const path_values& values) noexcept
@@ -61,7 +62,7 @@ struct around_call {
 template <class F>
 concept before_function = std::is_invocable_r_v < std::optional<response>,
 const F&, const request& > ;
-// void(const request&, response&): changes the answer, the answer to an error as well.
+// void(const request&, response&): changes the answer, including the answer to an error.
 template <class F>
 concept after_function = std::is_invocable_v<const F&, const request&, response&>;
 // task<response>(request&, next_handler).

@@ -22,8 +22,8 @@ namespace troupe::http {
 //
 // Cost: the time of the compression on the handler's thread (see `bytes_max`); an encoder for each
 // thread and coding is kept, at most 1.3 MiB a thread, and a streamed answer has one of its own, of
-// up to 672 KiB, which counts as kept for its client: without room (server_options::buffer_bytes)
-// the answer is sent as it is.
+// up to 672 KiB, which counts as kept for its client: if there is no space
+// (server_options::buffer_bytes), the answer is sent uncompressed.
 //
 // Example:
 //     #include <troupe/http/router.hpp>
@@ -31,11 +31,11 @@ namespace troupe::http {
 //     routes.get("/", [] { return troupe::http::response::text(std::string(10'000, 'a')); });
 //     routes.around(troupe::http::compress());
 struct compress {
-  // Minimum bytes of a whole body. Default 1,024: fewer hardly save a packet. Smaller ones are sent
-  // as they are, unless the request excludes that (identity;q=0).
+  // Minimum bytes of a whole body. Default 1,024, since compressing a smaller body hardly saves a
+  // packet. Smaller bodies are sent uncompressed, unless the request excludes that (identity;q=0).
   std::size_t bytes_min = 1'024;
-  // Maximum bytes of a whole body. Default 1 MiB, which takes about 20 ms; larger ones are sent as
-  // they are.
+  // Maximum bytes of a whole body. Default 1 MiB, which takes about 20 ms; larger bodies are sent
+  // uncompressed.
   std::size_t bytes_max = 1024 * 1024;
   void operator()(const request& asked, response& answer) const;
 };

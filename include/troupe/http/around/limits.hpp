@@ -18,15 +18,15 @@
 
 namespace troupe::http {
 
-// The key by which requests are counted; nothing: this request is not counted.
+// The key by which requests are counted; nullopt: this request is not counted.
 using request_key = std::function<std::optional<std::string>(const request&)>;
 
 // The address of the client (request::client()), without its port; of an IPv6 address its /64
 // network, since each host can use a whole network. All clients of a Unix socket have the same key.
 std::optional<std::string> peer_key(const request& asked);
 
-// So many requests of each key in a time; more are answered 429 with Retry-After. It remembers the
-// 10,000 keys used last.
+// Limits the rate of requests of each key; a request beyond it is answered 429 with Retry-After. It
+// remembers the 10,000 keys used last.
 //
 // Example:
 //     #include <troupe/http/router.hpp>
@@ -47,8 +47,8 @@ class rate_per {
   request_key key_;
 };
 
-// So many requests at a time; one more is answered 503 with Retry-After: 1, and does not wait. The
-// routes in front of which it is put share it.
+// Limits the number of concurrent requests; one more is answered 503 with Retry-After: 1, and does
+// not wait. The routes that it is put in front of share the limit.
 class at_a_time {
  public:
   explicit at_a_time(std::uint64_t requests) : free_(std::make_shared<semaphore>(requests)) {}
@@ -58,9 +58,9 @@ class at_a_time {
   std::shared_ptr<semaphore> free_;
 };
 
-// So many requests of each key at a time: those whose handlers have not answered. One more is
-// answered 429 with Retry-After: 1, and does not wait. The routes in front of which it is put share
-// it. Cost: an entry for each key that has requests under way.
+// Limits the number of concurrent requests of each key, which are requests whose handlers have not
+// answered. One more is answered 429 with Retry-After: 1, and does not wait. The routes that it is
+// put in front of share the limit. Cost: an entry for each key that has requests under way.
 //
 // Example:
 //     #include <troupe/http/router.hpp>
@@ -81,9 +81,9 @@ class at_a_time_per {
   request_key key_;
 };
 
-// The handler has so much time to give its answer, then it is cancelled, and the request is
-// answered 503. The handler's await ends; a handler that awaits nothing is not interrupted. The
-// streaming of an answer is not limited.
+// Limits the time until the handler returns its answer: then the handler is cancelled, and the
+// request is answered 503. The handler's await ends; a handler that awaits nothing is not
+// interrupted. The time to stream an answer is not limited.
 class time_limit {
  public:
   explicit time_limit(time_span at_most) noexcept : at_most_(at_most) {}

@@ -19,11 +19,11 @@ enum class access_format : std::uint8_t { combined, json };
 // server answers with, or 499 when the client has disconnected. Requests that are refused before a
 // handler is called are not logged: a malformed head, a length above the limit of bodies. Without a
 // sink it is a line of troupe::log, of the logger "http.access" and the level info, with the fields
-// peer, method, target, status, bytes, took, referer, agent, and id. With a sink that gets a line,
-// without its end, in one of the formats. Bytes of the request that are not printable are escaped,
-// so that no request can write a line of its own. The bytes are the size of the body, "-" (0 in
-// JSON and in troupe::log) for a streamed body. Thread: `sink` is called on any, and several at the
-// same time.
+// peer, method, target, status, bytes, took, referer, agent, and id. With a sink, the sink gets the
+// line, without a line end, in one of the formats. Bytes of the request that are not printable are
+// escaped, so that no request can write a line of its own. The bytes are the size of the body, "-"
+// (0 in JSON and in troupe::log) for a streamed body. Thread: `sink` is called on any thread, and
+// by several threads at the same time.
 //
 // Example:
 //     #include <troupe/http/router.hpp>
@@ -46,9 +46,9 @@ class access_log {
   access_format format_ = access_format::combined;
 };
 
-// Gives each answer the field X-Request-Id: the request's, if it has one of at most 128 letters,
-// digits, '-', '_', '.' and '=', else a new one. Put it behind access_log, which writes it (call
-// routes.around for it before access_log's).
+// Adds the field X-Request-Id to each answer: the request's id, if it has at most 128 letters,
+// digits, '-', '_', '.' and '=', otherwise a new id. Put it behind access_log, which writes it
+// (call routes.around for it before access_log's).
 class request_id {
  public:
   void operator()(const request& asked, response& answer) const;

@@ -1,4 +1,4 @@
-// cookie_jar: the cookies that a client keeps, and to which requests each of them belongs.
+// cookie_jar: keeps the cookies of a client, and selects the cookies of each request.
 #pragma once
 
 #include "troupe/base/language.hpp"
@@ -21,15 +21,15 @@ namespace troupe::http {
 
 class jar_state;
 
-// How much a cookie_jar keeps. A limit of 0 is an option_error.
+// The limits of a cookie_jar. A limit of 0 is an option_error.
 struct cookie_limits {
   // Not an aggregate: GCC 12 destroys the members of a temporary aggregate twice if it is part of a
   // co_await expression.
   cookie_limits() {}
 
-  // Maximum number of cookies, in total and of one domain. Default 3,000 and 180. One more replaces
-  // one that has expired, else of one domain one that is not Secure, else the one that was sent or
-  // set the longest time ago.
+  // Maximum number of cookies, in total and of one domain. Default 3,000 and 180. At a limit, the
+  // jar removes the expired cookies. If that is not enough, it removes the cookie that was sent or
+  // set the longest time ago; in a full domain, cookies that are not Secure come first.
   std::size_t cookies = 3'000, per_domain = 180;
   // Maximum bytes of a name and its value. Default 4,096; a longer cookie is not kept.
   std::size_t cookie_bytes = cookie::bytes_max;
@@ -39,7 +39,8 @@ struct cookie_limits {
   // Maximum bytes of the field Cookie of one request. Default 8,192. Cookies that do not fit are
   // not sent: those with the shortest path and, of these, those that were set last.
   std::size_t field_bytes = 8'192;
-  // For how long a cookie is kept at most, whatever the server asks for. Default 400 days.
+  // The maximum time for which a cookie is kept, even if the server requests more. Default 400
+  // days.
   time_span age = std::chrono::hours(24 * 400);
   // Returns whether anyone may own names below a domain ("co.uk"): a cookie for such a domain would
   // go to strangers, and is refused. The domain is in lower case. Default: only domains of one
@@ -51,7 +52,7 @@ struct cookie_limits {
 // A cookie that a jar keeps.
 struct kept_cookie {
   std::string name, value, domain, path;
-  bool host_only = true;  // it goes to this host alone, not to the hosts below the domain
+  bool host_only = true;  // it is sent only to this host, and not to hosts below the domain
   bool secure = false, http_only = false;
   // SameSite, if the server has set it.
   std::optional<same_site> site;
@@ -59,7 +60,7 @@ struct kept_cookie {
   std::optional<wall_time> expires;
 };
 
-// From where a request comes, for SameSite.
+// The origin of a request, for SameSite.
 enum class request_site : std::uint8_t {
   same,   // the program itself asks, or a redirect within the site
   cross,  // a redirect of another site: no `strict` cookies; `lax` ones only for safe methods
@@ -111,9 +112,9 @@ class cookie_jar {
   // write: a line for each cookie. SameSite is a comment in front of the line. The text contains
   // secrets: write it to a file that no other user may read.
   std::string save(bool with_session_cookies = false, time_point at = now()) const;
-  // Adds the cookies of such a text; returns how many were added. Those that have expired, and
-  // those that no server could have set, are left out. Throws option_error for a line that is no
-  // cookie; nothing is added then.
+  // Adds the cookies of such a text; returns how many were added. Expired cookies, and cookies that
+  // no server could have set, are omitted. Throws option_error for a line that is no cookie;
+  // nothing is added then.
   std::size_t load(std::string_view text, time_point at = now()) const;
 
  private:
@@ -121,7 +122,7 @@ class cookie_jar {
   std::shared_ptr<jar_state> state_;
 };
 
-// Whether both are of one site, as cookie_jar has it.
+// Whether both belong to one site, by the rules of cookie_jar.
 bool same_site_as(const url& a, const url& b) noexcept;
 
 }  // namespace troupe::http

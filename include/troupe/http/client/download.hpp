@@ -17,7 +17,7 @@
 
 namespace troupe::http {
 
-// How far a download is.
+// The progress of a download.
 struct download_progress {
   std::uint64_t bytes = 0;             // in the file, with the bytes of earlier calls
   std::optional<std::uint64_t> total;  // if the server has sent it
@@ -29,18 +29,18 @@ struct download_options {
   // co_await expression.
   download_options() {}
 
-  // Maximum bytes of the file. Default 64 GiB; more is a client_error, body_too_large, before
-  // anything of it is written if the server sends the length.
+  // Maximum bytes of the file. Default 64 GiB; a larger file is a client_error, body_too_large,
+  // which is thrown before any byte is written if the server sends the length.
   std::uint64_t bytes_max = std::uint64_t{64} << 30;
   // How many requests in a row may fail without a further byte of the file. Default 5, at least 1;
   // then the last error is thrown. A request fails if its connection ends, if a phase takes too
   // long, or with an answer 429, 500, 502, 503 or 504.
   unsigned attempts = 5;
-  // The pause behind a request that has failed; twice as long behind each further one, up to 30 s.
-  // Default 500 ms.
+  // The pause after a failed request; it doubles with each further failure, up to 30 s. Default 500
+  // ms.
   time_span pause = std::chrono::milliseconds(500);
   // Whether the file is on the disk before it has its name. Default true: a crash leaves the whole
-  // file or none.
+  // file or no file.
   bool sync = true;
   // Called after each piece. Default: none. An exception from it ends the download.
   std::function<void(const download_progress&)> progress;

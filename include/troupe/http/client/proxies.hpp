@@ -1,4 +1,4 @@
-// proxies: through which proxy a client sends a request.
+// proxies: the choice of the proxy through which a client sends a request.
 #pragma once
 
 #include "troupe/base/language.hpp"
@@ -12,11 +12,11 @@ namespace troupe::http {
 // special letters with %); "": none. The default is no proxy, even if the environment names one
 // (see from_environment()).
 //
-// A request for https, and a WebSocket, goes through a tunnel (CONNECT): the proxy sees the host
-// and the port alone, and the certificate is the target's. A request for http goes in the absolute
-// form. The user and the password go to the proxy alone, in the field Proxy-Authorization; a field
-// of this name that a request has itself is sent to a proxy that has no user here, in the absolute
-// form, and never to a target.
+// A request for https, and a WebSocket, goes through a tunnel (CONNECT): the proxy sees only the
+// host and the port, and the certificate is the target's. A request for http goes in the absolute
+// form. The user and the password are sent only to the proxy, in the field Proxy-Authorization. If
+// a request has its own field of this name, it is sent only in a request in the absolute form, to a
+// proxy without a user in these settings, and never to a target.
 //
 // Limits: 8,192 bytes for each proxy, 65,536 for `none`. Errors: option_error of the client's
 // constructor, for malformed settings, and for proxies by TLS (https://) or SOCKS. Errors of

@@ -1,4 +1,4 @@
-// accept: which of several forms of an answer a client prefers.
+// accept: a client's preference among several forms of an answer.
 #pragma once
 
 #include "troupe/base/language.hpp"

@@ -44,16 +44,16 @@ class cookie {
   // How long the client keeps it, in whole seconds; 0 or less: the client forgets it now.
   cookie& max_age(time_span now) & noexcept;
   cookie&& max_age(time_span now) && noexcept { return std::move(max_age(now)); }
-  // Until when, for clients that know no Max-Age, which takes precedence.
+  // The time of expiry, for clients without support of Max-Age, which takes precedence.
   cookie& expires(wall_time now) & noexcept;
   cookie&& expires(wall_time now) && noexcept { return std::move(expires(now)); }
   // The paths below which the client sends it; "": those below the request's own.
   cookie& path(std::string_view now) &;
   cookie&& path(std::string_view now) && { return std::move(path(now)); }
-  // The domain with whose subdomains the client shares it; "" (default): the host alone.
+  // The domain to whose subdomains the client also sends it; "" (default): only to the host.
   cookie& domain(std::string_view now) &;
   cookie&& domain(std::string_view now) && { return std::move(domain(now)); }
-  // Whether the client sends it by HTTPS alone.
+  // Whether the client sends it only by HTTPS.
   cookie& secure(bool now) & noexcept;
   cookie&& secure(bool now) && noexcept { return std::move(secure(now)); }
   // Whether scripts of the page cannot read it.

@@ -34,7 +34,7 @@ struct form_limits {
   std::size_t files = 20;
   // Maximum bytes of one file. Default 1 GiB.
   std::uint64_t file_bytes = 1024 * 1024 * 1024;
-  // A file of more bytes is written to the disk as it comes. Default 64 KiB.
+  // A larger file is written to the disk as it arrives. Default 64 KiB.
   std::size_t kept_bytes = 64 * 1024;
   // The folder for such files, which have no name there: they last as long as the form, at most
   // until the program ends. Default: the environment's TMPDIR, else /tmp. The text must outlive the
@@ -56,8 +56,7 @@ class form_file {
   std::string_view text() const noexcept { return text_; }
   // The file on the disk, read from offset 0 on; not open if it is in memory.
   troupe::file& content() noexcept { return on_disk_; }
-  // Writes the content to a new file. Errors: io_error, even if only because a file of that path
-  // exists.
+  // Writes the content to a new file. A file of that path must not exist yet. Errors: io_error.
   task<> save(std::string path);
 
  private:
@@ -90,7 +89,7 @@ class form {
     return fields_;
   }
   std::vector<form_file>& files() noexcept { return files_; }
-  // The first file with that name. Throws status_error 400, which names it, if there is none.
+  // The first file with that name. Throws status_error 400, which names the file, if there is none.
   form_file& file(std::string_view name);
 
  private:

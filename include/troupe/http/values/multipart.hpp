@@ -1,4 +1,4 @@
-// multipart: the parts of a body of multipart/form-data, as they come.
+// multipart: the parts of a multipart/form-data body, as they arrive.
 #pragma once
 
 #include "troupe/base/language.hpp"
@@ -32,8 +32,8 @@ struct multipart_limits {
   std::size_t head_bytes = 4 * 1024;
 };
 
-// Takes a body apart, without I/O (RFC 7578). Errors: status_error 400 for a body that is
-// malformed, 413 beyond the limits. A body ends with its last boundary; bytes after it are ignored.
+// Parses a body, without I/O (RFC 7578). Errors: status_error 400 for a body that is malformed, 413
+// beyond the limits. A body ends with its last boundary; bytes after it are ignored.
 class multipart_parser {
  public:
   // `part`: the head of a part is complete. `data`: a piece of its content, in order. `part_end`,
@@ -41,7 +41,7 @@ class multipart_parser {
   enum class event : std::uint8_t { need_more, part, data, part_end, end };
   struct step {
     event what = event::need_more;
-    std::size_t consumed = 0;  // the bytes that the next call is not to be given again
+    std::size_t consumed = 0;  // the consumed bytes, which must not be passed to the next call
     std::string_view data;
   };
 
@@ -100,7 +100,8 @@ class multipart_reader {
   multipart_reader(const multipart_reader&) = delete;
   multipart_reader& operator=(const multipart_reader&) = delete;
 
-  // Goes to the next part, past the rest of this one. Returns false at the end of the body.
+  // Skips the rest of this part, and continues with the next part. Returns false at the end of the
+  // body.
   task<bool> next();
   const multipart_part& part() const noexcept { return parser_.part(); }
   // The next piece of the part's content, valid until the next call; "" at its end.

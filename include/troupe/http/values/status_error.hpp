@@ -26,7 +26,7 @@ class status_error : public error {
   status_error(int status, std::string detail);
   int status() const noexcept { return status_; }
   verdict judged() const noexcept override;
-  // The text for the client; empty: the status' phrase alone.
+  // The text for the client; empty: only the status' phrase.
   std::string_view detail() const noexcept { return detail_; }
 
  private:
