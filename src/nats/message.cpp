@@ -11,7 +11,7 @@ namespace {
 constexpr std::string_view version = "NATS/1.0", line_end = "\r\n";
 
 bool is_name(std::string_view name) noexcept {
-  const auto fits = [](char one) { return one > ' ' && one < 0x7f && one != ':'; };
+  const auto fits = [](char letter) { return letter > ' ' && letter < 0x7f && letter != ':'; };
   return !name.empty() && std::ranges::all_of(name, fits);
 }
 bool is_value(std::string_view value) noexcept {

@@ -107,7 +107,7 @@ class connection {
   // server does not acknowledge the message: see flush(). Errors: bad_subject and too_large, before
   // anything is sent; closed.
   task<> publish(std::string_view subject, std::string_view payload) const;
-  task<> publish(message what) const;
+  task<> publish(message outgoing) const;
   // The same without a wait. Returns false if it would have to wait; nothing was sent.
   bool try_publish(std::string_view subject, std::string_view payload) const;
   // The same for receivers that read several payloads from one message, in their order. Payloads
@@ -123,14 +123,14 @@ class connection {
   // was sent: a peer may have received it; closed, denied, bad_subject, too_large. Exactly one of
   // these or an answer ends it.
   task<message> request(std::string_view subject, std::string_view payload) const;
-  task<message> request(message what) const;
+  task<message> request(message outgoing) const;
 
   // Publishes to a JetStream stream, and waits until the stream has stored the message. Errors: as
   // request(); no_responders when no stream takes the subject; stream_error when the stream refuses
   // it. After lost and timed_out the message may have been stored: send it again with the same id.
   task<stored> store(std::string_view subject, std::string_view payload,
                      const store_options& chosen = {}) const;
-  task<stored> store(message what, const store_options& chosen = {}) const;
+  task<stored> store(message outgoing, const store_options& chosen = {}) const;
 
   // Waits only until the subscription is queued to be sent: messages that others publish after this
   // connection's next flush() reach it. Wildcards: "orders.*", "orders.>". Errors: bad_subject,

@@ -24,8 +24,8 @@ void client_state::endings::resolve() {
   for (auto& [asker, how] : std::exchange(all, {})) asker.set_value(std::move(how));
 }
 
-void client_state::tell(incident what, std::string_view text) const {
-  if (chosen.on_incident) chosen.on_incident(what, text);
+void client::tell(incident event, std::string_view text) const {
+  if (chosen.on_incident) chosen.on_incident(event, text);
 }
 
 void client_state::check_open() const {
@@ -96,16 +96,16 @@ bool client_state::try_publish_joined(std::string_view subject, std::string_view
   return true;
 }
 
-client_state::call client_state::start_publish(message&& what) {
-  return start_call(std::move(what), false);
+client::call client::start_publish(message&& outgoing) {
+  return start_call(std::move(outgoing), false);
 }
-client_state::call client_state::start_request(message&& what) {
-  return start_call(std::move(what), true);
+client::call client::start_request(message&& outgoing) {
+  return start_call(std::move(outgoing), true);
 }
 
 // There may be room again since the caller has seen none, and the writer may wait for bytes: then
 // no other call would let the message in.
-client_state::call client_state::start_call(message&& what, bool asks) {
+client::call client::start_call(message&& outgoing, bool asks) {
   promise<answer> asker;
   call begun{0, asker.get_future()};
   endings later;
@@ -114,7 +114,7 @@ client_state::call client_state::start_call(message&& what, bool asks) {
     check_open();
     begun.number = ++last_call_;
     const bool waits = must_wait();
-    waiting_.emplace(begun.number, waiting_call{std::move(what), std::move(asker), asks});
+    waiting_.emplace(begun.number, waiting_call{std::move(outgoing), std::move(asker), asks});
     if (!waits) let_in(later);
     wake_writer(later);
   }
@@ -142,16 +142,17 @@ client_state::call client_state::start_flush() {
 void client_state::let_in(endings& later) {
   while (!waiting_.empty() && talk_.waiting() < chosen.waiting_bytes_max) {
     auto next = waiting_.extract(waiting_.begin());
-    const message& what = next.mapped().what;
+    const message& outgoing = next.mapped().outgoing;
     promise<answer>& to = next.mapped().to;
-    outcome wrong = misfit(what.subject, &what.head, what.payload);
+    outcome wrong = misfit(outgoing.subject, &outgoing.head, outgoing.payload);
     published_ += wrong.good;
     if (!wrong.good || !next.mapped().asks) {
-      if (wrong.good) talk_.publish(what.subject, what.reply, &what.head, what.payload);
+      if (wrong.good)
+        talk_.publish(outgoing.subject, outgoing.reply, &outgoing.head, outgoing.payload);
       later.add(std::move(to), std::move(wrong));
       continue;
     }
-    talk_.request(next.key(), what.subject, &what.head, what.payload);
+    talk_.request(next.key(), outgoing.subject, &outgoing.head, outgoing.payload);
     [[maybe_unused]] const bool is_new = sent_.emplace(next.key(), std::move(to)).second;
     TROUPE_INVARIANT(is_new && !drains_.contains(next.key()), "C1");
   }
@@ -253,7 +254,7 @@ void client_state::begin_drain() {
     std::lock_guard held(mutex_);
     check_open();
     draining_ = true;
-    for (const auto& [sid, one] : subscriptions_) talk_.stop_delivery(sid);
+    for (const auto& [sid, subscription] : subscriptions_) talk_.stop_delivery(sid);
     wake_writer(later);
   }
   later.resolve();
@@ -263,9 +264,9 @@ void client_state::end_subscriptions() {
   std::vector<subscription_ptr> all;
   {
     std::lock_guard held(mutex_);
-    for (const auto& [sid, one] : subscriptions_) all.push_back(one);
+    for (const auto& [sid, subscription] : subscriptions_) all.push_back(subscription);
   }
-  for (const subscription_ptr& one : all) end_subscription(one, {});
+  for (const subscription_ptr& subscription : all) end_subscription(subscription, {});
 }
 
 client_state::call client_state::start_wait_for_readers() {

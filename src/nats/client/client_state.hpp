@@ -78,13 +78,13 @@ class client_state;
 
 struct subscription_state : std::enable_shared_from_this<subscription_state> {
   subscription_state(std::string_view to, const subscribe_options& chosen,
-                     std::shared_ptr<unread_peer> in, std::weak_ptr<client_state> by)
+                     std::shared_ptr<unread_peer> peer, std::weak_ptr<client> by)
       : subject(to),
         messages_max(chosen.messages_max),
         bytes_max(chosen.bytes_max),
         ends_when_largest(chosen.ends_when_largest),
         owner(std::move(by)),
-        unread(std::move(in), *this) {}
+        unread(std::move(peer), *this) {}
 
   // It was asked to end. Thread: any.
   void give_way();
@@ -125,8 +125,8 @@ class client_state : public std::enable_shared_from_this<client_state> {
     std::uint64_t number = 0;
     future<answer> end;
   };
-  call start_publish(message&& what);
-  call start_request(message&& what);
+  call start_publish(message&& outgoing);
+  call start_request(message&& outgoing);
   call start_flush();
   // The caller has given up.
   void forget(std::uint64_t call) noexcept;
@@ -161,7 +161,7 @@ class client_state : public std::enable_shared_from_this<client_state> {
 
  private:
   struct waiting_call {
-    message what;
+    message outgoing;
     promise<answer> to;
     bool asks = false;
   };
@@ -179,21 +179,21 @@ class client_state : public std::enable_shared_from_this<client_state> {
     std::optional<promise<>> writer;
   };
 
-  call start_call(message&& what, bool asks);
+  call start_call(message&& outgoing, bool asks);
 
   // The tasks' parts.
   task<> serve(wire_ptr on);
   static task<> write_out(std::shared_ptr<client_state> self, wire_ptr on);
   static task<> keep_alive(std::shared_ptr<client_state> self, wire_ptr on);
   task<> read_in(wire_ptr on);
-  static task<wire_ptr> connect_some(std::shared_ptr<client_state> self, bool first);
-  static task<wire_ptr> one_round(std::shared_ptr<client_state> self);
-  bool receive(wire& on, parser::event what);
+  static task<wire_ptr> connect_some(std::shared_ptr<client> self, bool first);
+  static task<wire_ptr> one_round(std::shared_ptr<client> self);
+  bool receive(wire& on, parser::event event);
   void deliver(const subscription_ptr& subscription, happened& event);
   bool begin(const wire_ptr& on);
   void lose(const wire_ptr& on);
   void end(const outcome& why);
-  void tell(incident what, std::string_view text) const;
+  void tell(incident event, std::string_view text) const;
 
   struct numbers;
   numbers read_numbers();
@@ -234,7 +234,7 @@ class client_state : public std::enable_shared_from_this<client_state> {
 // The state that the copies of a connection share: the client ends with the last.
 class client_handle {
  public:
-  explicit client_handle(std::shared_ptr<client_state> of) noexcept : is(std::move(of)) {}
+  explicit client_handle(std::shared_ptr<client> state) noexcept : is(std::move(state)) {}
   client_handle(const client_handle&) = delete;
   client_handle& operator=(const client_handle&) = delete;
   ~client_handle() { is->finish(); }

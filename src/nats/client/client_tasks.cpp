@@ -38,7 +38,7 @@ bool is_for_the_caller(const std::exception_ptr& failed) {
 
 // The end of a connection, whatever ends the task that serves it.
 struct end_of_wire {
-  explicit end_of_wire(wire& of) noexcept : on(of) {}
+  explicit end_of_wire(wire& ended) noexcept : on(ended) {}
   end_of_wire(const end_of_wire&) = delete;
   ~end_of_wire() { on.ends.request_stop(); }
   wire& on;
@@ -237,16 +237,16 @@ task<> client_state::keep_alive(std::shared_ptr<client_state> self, wire_ptr on)
 }
 
 // Handles one event. Returns false if the connection can no longer be used.
-bool client_state::receive(wire& on, parser::event what) {
+bool client::receive(wire& on, parser::event parsed) {
   happened event;
   subscription_ptr reader;
   std::vector<subscription_ptr> denied;
   endings later;
   {
     std::lock_guard held(mutex_);
-    talk_.receive(what, on.reads, event);
+    talk_.receive(parsed, on.reads, event);
     using kind = happened::kind;
-    if (what == parser::event::ping) wake_writer(later);
+    if (parsed == parser::event::ping) wake_writer(later);
     received_ += event.what == kind::message || event.what == kind::answer;
     if (event.what == kind::message) {
       const auto found = subscriptions_.find(event.number);
@@ -356,8 +356,8 @@ void client_state::end(const outcome& why) {
     for (auto& [number, call] : std::exchange(waiting_, {})) later.add(std::move(call.to), told);
     for (auto& [number, to] : std::exchange(sent_, {})) later.add(std::move(to), told);
     for (auto& [number, to] : std::exchange(drains_, {})) later.add(std::move(to), told);
-    for (const auto& [sid, one] : subscriptions_) all.push_back(one);
-    for (const subscription_ptr& one : all) end_under(*one, why);
+    for (const auto& [sid, subscription] : subscriptions_) all.push_back(subscription);
+    for (const subscription_ptr& subscription : all) end_under(*subscription, why);
     TROUPE_INVARIANT(subscriptions_.empty(), "C4");
   }
   later.resolve();

@@ -82,8 +82,8 @@ task<> await(handle_ptr by, client_state::call begun) {
   got.end.check();
 }
 
-task<> publish_later(handle_ptr by, message what) {
-  client_state::call begun = by->is->start_publish(std::move(what));
+task<> publish_later(handle_ptr by, message outgoing) {
+  client::call begun = by->is->start_publish(std::move(outgoing));
   task<> waits = await(by, std::move(begun));
   co_await std::move(waits);
 }
@@ -95,13 +95,13 @@ void add_trace(client_state& by, headers& head) {
   if (!trace->tracestate().empty()) head.set("tracestate", trace->tracestate());
 }
 
-task<message> ask(handle_ptr by, message what) {
+task<message> ask(handle_ptr by, message outgoing) {
   constexpr int no_responders = 503;
-  client_state& connected = *by->is;
-  add_trace(connected, what.head);
-  const std::string subject = what.subject;
+  client& connected = *by->is;
+  add_trace(connected, outgoing.head);
+  const std::string subject = outgoing.subject;
   request_watch watched(connected);
-  client_state::call begun = connected.start_request(std::move(what));
+  client::call begun = connected.start_request(std::move(outgoing));
   open_call open(connected, begun.number);
   answer got = co_await std::move(begun.end).timeout(connected.chosen.request_timeout);
   open.end();
@@ -113,8 +113,8 @@ task<message> ask(handle_ptr by, message what) {
   co_return std::move(got.got);
 }
 
-task<stored> store_message(handle_ptr by, message what) {
-  task<message> asks = ask(std::move(by), std::move(what));
+task<stored> store_message(handle_ptr by, message outgoing) {
+  task<message> asks = ask(std::move(by), std::move(outgoing));
   const message answer = co_await std::move(asks);
   co_return read_stored(answer);
 }
@@ -151,11 +151,11 @@ task<> drain_all(handle_ptr by) {
   connected.close();
 }
 
-task<> drain_one(handle_ptr by, subscription_ptr of) {
-  by->is->stop_delivery(of);
+task<> drain_one(handle_ptr by, subscription_ptr drained) {
+  by->is->stop_delivery(drained);
   task<> stops = flush_or_lose(by);
   co_await std::move(stops);
-  by->is->end_subscription(of, {});
+  by->is->end_subscription(drained, {});
 }
 
 [[noreturn]] void throw_lost_behind_end(const subscription_state& subscription,
@@ -190,7 +190,7 @@ task<std::optional<message>> next_of(handle_ptr by, subscription_ptr subscriptio
 
 task<std::optional<message>> ended() { co_return std::nullopt; }
 
-task<subscription> subscribed(subscription made) { co_return made; }
+task<subscription> subscribed(subscription result) { co_return result; }
 
 // Without a wait if it can.
 task<> publish_now(const handle_ptr& by, std::string_view subject, std::string_view reply,
@@ -198,14 +198,15 @@ task<> publish_now(const handle_ptr& by, std::string_view subject, std::string_v
   check_to_publish(subject);
   if (!reply.empty()) check_to_publish(reply);
   if (!this_call::trace() && by->is->try_publish(subject, reply, &head, payload)) return nothing();
-  message what{std::string(subject), std::string(payload)};
-  what.reply = reply;
-  what.head = head;
+  message outgoing{std::string(subject), std::string(payload)};
+  outgoing.reply = reply;
+  outgoing.head = head;
   if (this_call::trace()) {
-    add_trace(*by->is, what.head);
-    if (by->is->try_publish(what.subject, what.reply, &what.head, what.payload)) return nothing();
+    add_trace(*by->is, outgoing.head);
+    if (by->is->try_publish(outgoing.subject, outgoing.reply, &outgoing.head, outgoing.payload))
+      return nothing();
   }
-  return publish_later(by, std::move(what));
+  return publish_later(by, std::move(outgoing));
 }
 
 }  // namespace
@@ -231,8 +232,8 @@ task<connection> connect(std::string servers, options chosen) {
 task<> connection::publish(std::string_view subject, std::string_view payload) const {
   return publish_now(by_, subject, {}, {}, payload);
 }
-task<> connection::publish(message what) const {
-  return publish_now(by_, what.subject, what.reply, what.head, what.payload);
+task<> connection::publish(message outgoing) const {
+  return publish_now(by_, outgoing.subject, outgoing.reply, outgoing.head, outgoing.payload);
 }
 bool connection::try_publish(std::string_view subject, std::string_view payload) const {
   check_to_publish(subject);
@@ -248,19 +249,19 @@ task<message> connection::request(std::string_view subject, std::string_view pay
   check_to_publish(subject);
   return ask(by_, message(std::string(subject), std::string(payload)));
 }
-task<message> connection::request(message what) const {
-  check_to_publish(what.subject);
-  return ask(by_, std::move(what));
+task<message> connection::request(message outgoing) const {
+  check_to_publish(outgoing.subject);
+  return ask(by_, std::move(outgoing));
 }
 
 task<stored> connection::store(std::string_view subject, std::string_view payload,
                                const store_options& chosen) const {
   return store(message(std::string(subject), std::string(payload)), chosen);
 }
-task<stored> connection::store(message what, const store_options& chosen) const {
-  check_to_publish(what.subject);
-  add_expectations(what.head, chosen);
-  return store_message(by_, std::move(what));
+task<stored> connection::store(message outgoing, const store_options& chosen) const {
+  check_to_publish(outgoing.subject);
+  add_expectations(outgoing.head, chosen);
+  return store_message(by_, std::move(outgoing));
 }
 
 task<subscription> connection::subscribe(std::string_view subject,

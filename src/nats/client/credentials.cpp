@@ -14,8 +14,8 @@ namespace {
 
 constexpr std::size_t file_bytes_max = 1024 * 1024;
 
-[[noreturn]] void fail(const std::string& what) {
-  throw error(failure::denied, "troupe: nats: " + what);
+[[noreturn]] void fail(const std::string& reason) {
+  throw error(failure::denied, "troupe: nats: " + reason);
 }
 
 std::string read_file(const std::string& path) {

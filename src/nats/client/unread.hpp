@@ -60,8 +60,8 @@ class unread_peer {
   base::ledger::peer& peer() const noexcept { return peer_; }
 
  private:
-  static std::string name_of(const void* one) {
-    return std::to_string(reinterpret_cast<std::uintptr_t>(one));
+  static std::string name_of(const void* peer) {
+    return std::to_string(reinterpret_cast<std::uintptr_t>(peer));
   }
   const std::shared_ptr<unread_book> book_;
   base::ledger::peer& peer_;

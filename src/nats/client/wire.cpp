@@ -13,8 +13,8 @@ namespace {
 
 constexpr std::size_t piece_bytes = 64 * 1024;
 
-[[noreturn]] void fail(const wire& at, failure kind, const std::string& what) {
-  throw error(kind, "troupe: nats: the server " + at.address.authority() + " " + what);
+[[noreturn]] void fail(const wire& at, failure kind, const std::string& reason) {
+  throw error(kind, "troupe: nats: the server " + at.address.authority() + " " + reason);
 }
 
 // The next event but +OK; the server's pings are answered.
@@ -77,9 +77,9 @@ task<> secure(wire& on, std::shared_ptr<wire_options> by) {
 task<> wait_for_pong(wire& on) {
   for (;;) {
     task<parser::event> waits = next_event(on);
-    const parser::event what = co_await std::move(waits);
-    if (what == parser::event::pong) co_return;
-    if (what != parser::event::info)
+    const parser::event event = co_await std::move(waits);
+    if (event == parser::event::pong) co_return;
+    if (event != parser::event::info)
       fail(on, failure::unreachable, "sends messages before it has taken us");
     take_info(on);
   }
@@ -124,8 +124,8 @@ task<wire_ptr> open_wire(server to, std::shared_ptr<wire_options> by) {
   }
   task<identity> makes =
       make_identity(on->address, on->about.nonce, std::shared_ptr<const options>(by, &chosen));
-  const identity who = co_await std::move(makes);
-  const std::string says = hello(chosen.name, on->secure.is_open(), who);
+  const identity self = co_await std::move(makes);
+  const std::string says = hello(chosen.name, on->secure.is_open(), self);
   // A server that refuses the client may have sent the reason and disconnected before it reads
   // this.
   std::exception_ptr unsent;

@@ -17,10 +17,10 @@ constexpr unsigned seed_prefix = 18 << 3;
 constexpr std::size_t key_bytes = 32, check_bytes = 2;
 
 struct free_key {
-  void operator()(EVP_PKEY* of) const noexcept { EVP_PKEY_free(of); }
+  void operator()(EVP_PKEY* object) const noexcept { EVP_PKEY_free(object); }
 };
 struct free_digest {
-  void operator()(EVP_MD_CTX* of) const noexcept { EVP_MD_CTX_free(of); }
+  void operator()(EVP_MD_CTX* object) const noexcept { EVP_MD_CTX_free(object); }
 };
 using owned_key = std::unique_ptr<EVP_PKEY, free_key>;
 
@@ -31,20 +31,20 @@ owned_key key_of(const std::array<std::uint8_t, key_bytes>& secret) {
   return made;
 }
 
-unsigned byte_of(char one) noexcept { return static_cast<unsigned char>(one); }
+unsigned byte_of(char letter) noexcept { return static_cast<unsigned char>(letter); }
 
 // Groups of `bits` bits, from the front.
 std::string in_groups(std::string_view bytes, unsigned bits, std::string_view letters) {
-  std::string made;
+  std::string result;
   unsigned kept = 0, have = 0;
-  for (const char one : bytes) {
-    kept = kept << 8 | byte_of(one);
+  for (const char letter : bytes) {
+    kept = kept << 8 | byte_of(letter);
     for (have += 8; have >= bits; have -= bits)
-      made += letters[kept >> (have - bits) & (letters.size() - 1)];
+      result += letters[kept >> (have - bits) & (letters.size() - 1)];
     kept &= (1u << have) - 1;
   }
-  if (have > 0) made += letters[kept << (bits - have) & (letters.size() - 1)];
-  return made;
+  if (have > 0) result += letters[kept << (bits - have) & (letters.size() - 1)];
+  return result;
 }
 
 std::string with_check(std::string bytes) {
@@ -64,11 +64,11 @@ std::string section(std::string_view text, std::string_view name) {
   text.remove_prefix(begin);
   text.remove_prefix(std::min(text.find('\n'), text.size()));
   text = text.substr(0, text.find("---"));
-  std::string made;
-  for (const char one : text) {
-    if (byte_of(one) > ' ') made += one;
+  std::string result;
+  for (const char letter : text) {
+    if (byte_of(letter) > ' ') result += letter;
   }
-  return made;
+  return result;
 }
 
 }  // namespace
@@ -77,27 +77,27 @@ std::string base32(std::string_view bytes) { return in_groups(bytes, 5, letters3
 std::string base64url(std::string_view bytes) { return in_groups(bytes, 6, letters64); }
 
 std::optional<std::string> from_base32(std::string_view text) {
-  std::string made;
+  std::string result;
   unsigned kept = 0, have = 0;
-  for (const char one : text) {
-    const std::size_t at = letters32.find(one);
+  for (const char letter : text) {
+    const std::size_t at = letters32.find(letter);
     if (at == std::string_view::npos) return std::nullopt;
     kept = kept << 5 | static_cast<unsigned>(at);
     have += 5;
     if (have < 8) continue;
     have -= 8;
-    made += static_cast<char>(kept >> have & 0xff);
+    result += static_cast<char>(kept >> have & 0xff);
     kept &= (1u << have) - 1;
   }
   // The bits that belong to no byte are zero, and fewer than a letter has.
   if (have >= 5 || kept != 0) return std::nullopt;
-  return made;
+  return result;
 }
 
 std::uint16_t crc16(std::string_view bytes) noexcept {
   unsigned check = 0;
-  for (const char one : bytes) {
-    check ^= byte_of(one) << 8;
+  for (const char letter : bytes) {
+    check ^= byte_of(letter) << 8;
     for (int bit = 0; bit < 8; ++bit)
       check = (check & 0x8000) != 0 ? check << 1 ^ 0x1021 : check << 1;
     check &= 0xffff;
@@ -115,13 +115,14 @@ std::optional<nkey> nkey::from_seed(std::string_view text) {
   const unsigned first = byte_of(all[0]), second = byte_of(all[1]);
   const unsigned kind = (first & 7) << 5 | second >> 3;
   if ((first & 0xf8) != seed_prefix || (second & 7) != 0) return std::nullopt;
-  for (const key_kind one : {key_kind::account, key_kind::server, key_kind::oper, key_kind::user}) {
-    if (kind != static_cast<unsigned>(one)) continue;
+  for (const key_kind candidate :
+       {key_kind::account, key_kind::server, key_kind::oper, key_kind::user}) {
+    if (kind != static_cast<unsigned>(candidate)) continue;
     std::array<std::uint8_t, key_bytes> secret{};
     std::ranges::transform(all.substr(2, key_bytes), secret.begin(),
                            [](char byte) { return static_cast<std::uint8_t>(byte); });
     OPENSSL_cleanse(bytes->data(), bytes->size());
-    return nkey(one, secret);
+    return nkey(candidate, secret);
   }
   return std::nullopt;
 }
@@ -132,7 +133,7 @@ std::string nkey::seed() const {
   const auto kind = static_cast<unsigned>(kind_);
   std::string bytes{static_cast<char>(seed_prefix | kind >> 5),
                     static_cast<char>((kind & 31) << 3)};
-  for (const std::uint8_t one : secret_) bytes += static_cast<char>(one);
+  for (const std::uint8_t byte : secret_) bytes += static_cast<char>(byte);
   return with_check(std::move(bytes));
 }
 
@@ -142,7 +143,7 @@ std::string nkey::public_key() const {
   if (EVP_PKEY_get_raw_public_key(key_of(secret_).get(), bytes.data(), &count) != 1)
     throw std::bad_alloc();
   std::string made(1, static_cast<char>(kind_));
-  for (const std::uint8_t one : bytes) made += static_cast<char>(one);
+  for (const std::uint8_t byte : bytes) made += static_cast<char>(byte);
   return with_check(std::move(made));
 }
 

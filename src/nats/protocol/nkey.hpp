@@ -24,8 +24,8 @@ class nkey {
   // The key of a seed ("SU…"); nothing if the text is no seed.
   static std::optional<nkey> from_seed(std::string_view text);
   // The private key is these 32 bytes.
-  nkey(key_kind of, const std::array<std::uint8_t, 32>& secret) noexcept
-      : kind_(of), secret_(secret) {}
+  nkey(key_kind kind, const std::array<std::uint8_t, 32>& secret) noexcept
+      : kind_(kind), secret_(secret) {}
   nkey(const nkey&) = default;
   nkey& operator=(const nkey&) = default;
   ~nkey();  // overwrites the secret

@@ -8,8 +8,8 @@
 namespace troupe::nats {
 namespace {
 
-char lower(char one) noexcept {
-  return one >= 'A' && one <= 'Z' ? static_cast<char>(one - 'A' + 'a') : one;
+char lower(char letter) noexcept {
+  return letter >= 'A' && letter <= 'Z' ? static_cast<char>(letter - 'A' + 'a') : letter;
 }
 bool is_command(std::string_view word, std::string_view lower_case) noexcept {
   if (word.size() != lower_case.size()) return false;
@@ -18,7 +18,7 @@ bool is_command(std::string_view word, std::string_view lower_case) noexcept {
   }
   return true;
 }
-bool is_space(char one) noexcept { return one == ' ' || one == '\t'; }
+bool is_space(char letter) noexcept { return letter == ' ' || letter == '\t'; }
 
 std::optional<std::uint64_t> number_of(std::string_view digits) noexcept {
   std::uint64_t number = 0;
@@ -76,12 +76,12 @@ parser::step parser::next(std::string_view bytes) {
     bytes.remove_prefix(taken);
     left_ -= taken;
     if (left_ > 0) return {event::need_more, consumed()};
-    const event what = end_message();
-    return {what, consumed()};
+    const event event = end_message();
+    return {event, consumed()};
   }
   const std::size_t end = bytes.find('\n');
-  const std::size_t here = std::min(end, bytes.size());
-  if (line_.size() + here > line_limit(bytes.substr(0, here)))
+  const std::size_t taken = std::min(end, bytes.size());
+  if (line_.size() + taken > line_limit(bytes.substr(0, taken)))
     return {fail("a line is too long"), consumed()};
   if (end == std::string_view::npos) {
     line_.append(bytes);
@@ -97,12 +97,12 @@ parser::step parser::next(std::string_view bytes) {
   bytes.remove_prefix(end + 1);
   if (!line.ends_with('\r')) return {fail("a line does not end as lines do"), consumed()};
   line.remove_suffix(1);
-  const event what = end_line(line);
-  if (what == event::need_more && !bytes.empty()) {
+  const event event = end_line(line);
+  if (event == event::need_more && !bytes.empty()) {
     const step rest = next(bytes);  // of the message: there is no deeper call
     return {rest.what, consumed() + rest.consumed};
   }
-  return {what, consumed()};
+  return {event, consumed()};
 }
 
 // A string by itself would double, up to twice the message, and keep the half beside it. This takes

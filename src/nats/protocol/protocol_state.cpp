@@ -102,7 +102,7 @@ void protocol_state::stop_delivery(std::uint64_t sid) {
 void protocol_state::publish(std::string_view subject, std::string_view reply, const headers* head,
                              std::string_view payload) {
   if (open_bytes_ != 0) {
-    if (open_message* const one = find_open(subject)) end_open(*one);
+    if (open_message* const open = find_open(subject)) end_open(*open);
   }
   write_publish(subject, reply, head, payload);
 }
@@ -174,7 +174,7 @@ void protocol_state::end_open(open_message& message) {
 }
 void protocol_state::end_all_open() {
   if (open_bytes_ == 0) return;
-  for (open_message& one : open_) end_open(one);
+  for (open_message& open : open_) end_open(open);
 }
 
 void protocol_state::request(std::uint64_t number, std::string_view subject, const headers* head,
@@ -184,7 +184,7 @@ void protocol_state::request(std::uint64_t number, std::string_view subject, con
     const auto inbox = subscriptions_.emplace(inbox_sid, subscription{inbox_ + "*", {}, 0}).first;
     if (connected_) write_subscription(inbox_sid, inbox->second);
   }
-  if (open_message* const one = find_open(subject)) end_open(*one);
+  if (open_message* const open = find_open(subject)) end_open(*open);
   const std::string token = secrets_ == nullptr ? std::string() : '-' + secrets_->token();
   [[maybe_unused]] const bool is_new =
       requests_.emplace(number, waiting_request{std::string(subject), token, taken_ + out_.size()})
@@ -255,8 +255,8 @@ void protocol_state::take(std::string& batch) {
   pongs_ = 0;
 }
 
-void protocol_state::receive(parser::event what, parser& from, happened& event) {
-  switch (what) {
+void session::receive(parser::event parsed, parser& from, happened& event) {
+  switch (parsed) {
     case parser::event::need_more:
     case parser::event::ok:
       break;

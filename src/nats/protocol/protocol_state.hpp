@@ -100,13 +100,13 @@ class protocol_state {
   void take(std::string& batch);
 
   // Handles an event of the parser, and returns its consequence.
-  happened receive(parser::event what, parser& from) {
-    happened made;
-    receive(what, from, made);
-    return made;
+  happened receive(parser::event event, parser& from) {
+    happened result;
+    receive(event, from, result);
+    return result;
   }
   // The same; `made` is as new.
-  void receive(parser::event what, parser& from, happened& event);
+  void receive(parser::event parsed, parser& from, happened& event);
 
  private:
   struct subscription {

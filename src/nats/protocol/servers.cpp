@@ -27,7 +27,9 @@ const char* parse_address(std::string_view text, server& target) {
     port = text.substr(colon);
   }
   if (host.empty()) return "the host is missing";
-  const auto is_strange = [](char one) { return one <= ' ' || one == '/' || one == '@'; };
+  const auto is_strange = [](char letter) {
+    return letter <= ' ' || letter == '/' || letter == '@';
+  };
   if (std::ranges::any_of(host, is_strange)) return "the host has a character that none has";
   target.host = host;
   if (port.empty()) return nullptr;
@@ -71,8 +73,8 @@ const char* parse_server(std::string_view text, server& target) {
 }
 
 bool is_numeric(std::string_view host) noexcept {
-  return host.find(':') != std::string_view::npos || std::ranges::all_of(host, [](char one) {
-           return one == '.' || (one >= '0' && one <= '9');
+  return host.find(':') != std::string_view::npos || std::ranges::all_of(host, [](char letter) {
+           return letter == '.' || (letter >= '0' && letter <= '9');
          });
 }
 
@@ -90,8 +92,8 @@ std::vector<server> parse_servers(std::string_view list) {
     std::string_view address = list.substr(0, comma);
     while (address.starts_with(' ')) address.remove_prefix(1);
     while (address.ends_with(' ')) address.remove_suffix(1);
-    server made;
-    if (const char* const wrong = parse_server(address, made)) {
+    server result;
+    if (const char* const wrong = parse_server(address, result)) {
       // Without its password.
       const std::size_t at = address.rfind('@');
       throw option_error(
@@ -99,7 +101,7 @@ std::vector<server> parse_servers(std::string_view list) {
           std::string(at == std::string_view::npos ? address : address.substr(at + 1)) +
           "\" is wrong: " + wrong + "; it is such as nats://host:4222");
     }
-    all.push_back(std::move(made));
+    all.push_back(std::move(result));
     if (comma == std::string_view::npos) return all;
     list.remove_prefix(comma + 1);
   }

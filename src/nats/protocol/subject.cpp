@@ -9,8 +9,8 @@ namespace troupe::nats {
 namespace {
 
 // DEL and all up to the space would end a word of the line, or the line.
-bool is_word_byte(char one) noexcept {
-  const auto byte = static_cast<unsigned char>(one);
+bool is_word_byte(char letter) noexcept {
+  const auto byte = static_cast<unsigned char>(letter);
   return byte > ' ' && byte != 0x7f;
 }
 
@@ -31,11 +31,12 @@ const char* misfit(std::string_view subject, bool wildcards) noexcept {
   }
 }
 
-void check(const char* what, std::string_view given, const char* wrong) {
+void check(const char* subject, std::string_view given, const char* wrong) {
   if (wrong == nullptr) return;
   std::string shown;
-  for (const char one : given.substr(0, 80)) shown += is_word_byte(one) || one == ' ' ? one : '?';
-  throw error(failure::bad_subject, "troupe: nats: the " + std::string(what) + " \"" + shown +
+  for (const char letter : given.substr(0, 80))
+    shown += is_word_byte(letter) || letter == ' ' ? letter : '?';
+  throw error(failure::bad_subject, "troupe: nats: the " + std::string(subject) + " \"" + shown +
                                         "\" is not allowed: " + wrong);
 }
 
