@@ -35,9 +35,9 @@ std::chrono::sys_seconds time_of(const ASN1_TIME* when) {
   return std::chrono::sys_seconds(std::chrono::seconds(::timegm(&parts)));
 }
 
-std::string text_of(const ASN1_STRING* of) {
-  return {reinterpret_cast<const char*>(ASN1_STRING_get0_data(of)),
-          static_cast<std::size_t>(ASN1_STRING_length(of))};
+std::string text_of(const ASN1_STRING* source) {
+  return {reinterpret_cast<const char*>(ASN1_STRING_get0_data(source)),
+          static_cast<std::size_t>(ASN1_STRING_length(source))};
 }
 
 // `kind`: GEN_DNS or GEN_IPADD; 0 means both.

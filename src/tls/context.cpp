@@ -45,8 +45,8 @@ std::string text_of(const std::string& file, const std::string& pem, const char*
 constexpr const char* modern_ciphers = "ECDHE+AESGCM:ECDHE+CHACHA20";
 constexpr std::size_t handshake_bytes_least = 4096;
 
-int version_of(tls_version one) noexcept {
-  return one == tls_version::v1_3 ? TLS1_3_VERSION : TLS1_2_VERSION;
+int version_of(tls_version version) noexcept {
+  return version == tls_version::v1_3 ? TLS1_3_VERSION : TLS1_2_VERSION;
 }
 
 // Whether the list, each name of which follows its length, has this name.
@@ -260,17 +260,17 @@ session_ptr context_state::take_session(const std::string& host) {
     SSL_SESSION_up_ref(kept);
     return session_ptr(kept);
   }
-  session_ptr one = std::move(found->second);
+  session_ptr session = std::move(found->second);
   sessions_.erase(found);
-  return one;
+  return session;
 }
 
-void context_state::keep_session(const std::string& host, session_ptr one) noexcept {
+void context_state::keep_session(const std::string& host, session_ptr session) noexcept {
   std::lock_guard lock(mutex_);
   try {
     if (sessions_.size() >= sessions_max && !sessions_.contains(host))
       sessions_.erase(sessions_.begin());
-    sessions_[host] = std::move(one);
+    sessions_[host] = std::move(session);
   } catch (const std::bad_alloc&) {  // without memory, the next connection makes a full handshake
   }
 }
@@ -286,9 +286,9 @@ std::shared_ptr<context_state> context_slot::state() const {
   return state_;
 }
 
-void context_slot::check_server(const char* what) const {
+void context_slot::check_server(const char* operation) const {
   if (!server_)
-    throw usage_error(std::string("troupe: tls_context::") + what +
+    throw usage_error(std::string("troupe: tls_context::") + operation +
                       ": that is the context of a client");
 }
 
@@ -302,12 +302,12 @@ void context_slot::reload() {
 // The mutex is not held while files are read: new connections do not wait for that.
 void context_slot::reload(const tls_options& options) {
   check_server("reload");
-  auto made = std::make_shared<context_state>(options, server_, keys_);
+  auto state = std::make_shared<context_state>(options, server_, keys_);
   tls_options kept = options;
   keys_->set_period(options.ticket_key_time);
   std::lock_guard lock(mutex_);
   std::swap(options_, kept);
-  state_.swap(made);
+  state_.swap(state);
 }
 
 void context_slot::rotate_ticket_keys() {

@@ -29,7 +29,7 @@ class context_state {
 
   // Returns a session with that host, for one connection; null when there is none. Any thread.
   session_ptr take_session(const std::string& host);
-  void keep_session(const std::string& host, session_ptr one) noexcept;
+  void keep_session(const std::string& host, session_ptr session) noexcept;
 
  private:
   // when it is reached, an arbitrary session is dropped
@@ -71,7 +71,7 @@ class context_slot {
   std::shared_ptr<context_state> state() const;
 
  private:
-  void check_server(const char* what) const;
+  void check_server(const char* operation) const;
 
   const bool server_;
   const std::shared_ptr<ticket_keys> keys_;  // null for a client

@@ -17,8 +17,8 @@ namespace troupe::tls {
 template <auto Free>
 struct freed_by {
   template <class T>
-  void operator()(T* one) const noexcept {
-    Free(one);
+  void operator()(T* object) const noexcept {
+    Free(object);
   }
 };
 using ssl_ptr = std::unique_ptr<SSL, freed_by<&SSL_free>>;

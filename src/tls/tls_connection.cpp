@@ -295,9 +295,9 @@ void connection::fail(const char* operation) {
 
 void connection::throw_failure() {
   std::unique_lock lock(mutex_);
-  const tls_error what = *failure_;
+  const tls_error failure = *failure_;
   lock.unlock();
-  throw what;
+  throw failure;
 }
 
 std::span<std::byte> connection::room() {
@@ -390,18 +390,18 @@ void connection::tell_news() noexcept {
   news_.reset();
 }
 
-void connection::keep_session(session_ptr one) noexcept {
-  context_->keep_session(host_, std::move(one));
+void connection::keep_session(session_ptr session) noexcept {
+  context_->keep_session(host_, std::move(session));
 }
 
 const BIO_METHOD* connection::bio_method() {
   static const BIO_METHOD* is = [] {
-    BIO_METHOD* made = BIO_meth_new(BIO_get_new_index() | BIO_TYPE_SOURCE_SINK, "troupe");
-    if (made == nullptr) throw std::bad_alloc();
-    BIO_meth_set_read_ex(made, &bio_read);
-    BIO_meth_set_write_ex(made, &bio_write);
-    BIO_meth_set_ctrl(made, &bio_control);
-    return made;
+    BIO_METHOD* method = BIO_meth_new(BIO_get_new_index() | BIO_TYPE_SOURCE_SINK, "troupe");
+    if (method == nullptr) throw std::bad_alloc();
+    BIO_meth_set_read_ex(method, &bio_read);
+    BIO_meth_set_write_ex(method, &bio_write);
+    BIO_meth_set_ctrl(method, &bio_control);
+    return method;
   }();
   return is;
 }
@@ -440,9 +440,9 @@ int connection::bio_write(BIO* bio, const char* from, std::size_t count,
   return 1;
 }
 
-long connection::bio_control(BIO* bio, int what, long, void*) noexcept {
+long connection::bio_control(BIO* bio, int command, long, void*) noexcept {
   const auto& self = *static_cast<const connection*>(BIO_get_data(bio));
-  switch (what) {
+  switch (command) {
     case BIO_CTRL_FLUSH:
       return 1;
     case BIO_CTRL_EOF:

@@ -172,7 +172,7 @@ class connection {
   void rest() noexcept;
   // Throws the failure, if the connection has failed. Throws usage_error before the handshake.
   void check_usable();
-  void keep_session(session_ptr one) noexcept;
+  void keep_session(session_ptr session) noexcept;
   // For a server: it also speaks this protocol, and prefers it to the options' protocols, if these
   // name `beside`. Call it before the handshake.
   void also_speaks(std::string protocol, std::string beside) {
@@ -199,7 +199,7 @@ class connection {
   static int bio_read(BIO* bio, char* to, std::size_t room, std::size_t* count) noexcept;
   static int bio_write(BIO* bio, const char* from, std::size_t count,
                        std::size_t* written) noexcept;
-  static long bio_control(BIO* bio, int what, long number, void* data) noexcept;
+  static long bio_control(BIO* bio, int command, long number, void* data) noexcept;
 
   // Held around calls to OpenSSL.
   struct inside {

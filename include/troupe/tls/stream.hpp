@@ -199,7 +199,8 @@ class tls_stream {
  private:
   friend tls::wire_of;
   friend tls::read_ahead;
-  explicit tls_stream(tls::connection_ptr made) noexcept : connection_(std::move(made)) {}
+  explicit tls_stream(tls::connection_ptr connection) noexcept
+      : connection_(std::move(connection)) {}
   static std::string_view as_text(std::span<const std::byte> bytes) noexcept {
     return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
   }
@@ -213,7 +214,7 @@ class tls_stream {
   struct owned {  // the destructor closes
     tls::connection_ptr is;
     owned() noexcept {}
-    explicit owned(tls::connection_ptr made) noexcept : is(std::move(made)) {}
+    explicit owned(tls::connection_ptr connection) noexcept : is(std::move(connection)) {}
     owned(owned&& other) noexcept : is(std::move(other.is)) {}
     owned& operator=(owned&& other) noexcept;
     ~owned();
