@@ -24,7 +24,7 @@ void client_state::endings::resolve() {
   for (auto& [asker, how] : std::exchange(all, {})) asker.set_value(std::move(how));
 }
 
-void client::tell(incident event, std::string_view text) const {
+void client_state::tell(incident event, std::string_view text) const {
   if (chosen.on_incident) chosen.on_incident(event, text);
 }
 
@@ -96,16 +96,16 @@ bool client_state::try_publish_joined(std::string_view subject, std::string_view
   return true;
 }
 
-client::call client::start_publish(message&& outgoing) {
+client_state::call client_state::start_publish(message&& outgoing) {
   return start_call(std::move(outgoing), false);
 }
-client::call client::start_request(message&& outgoing) {
+client_state::call client_state::start_request(message&& outgoing) {
   return start_call(std::move(outgoing), true);
 }
 
 // There may be room again since the caller has seen none, and the writer may wait for bytes: then
 // no other call would let the message in.
-client::call client::start_call(message&& outgoing, bool asks) {
+client_state::call client_state::start_call(message&& outgoing, bool asks) {
   promise<answer> asker;
   call begun{0, asker.get_future()};
   endings later;

@@ -78,7 +78,7 @@ class client_state;
 
 struct subscription_state : std::enable_shared_from_this<subscription_state> {
   subscription_state(std::string_view to, const subscribe_options& chosen,
-                     std::shared_ptr<unread_peer> peer, std::weak_ptr<client> by)
+                     std::shared_ptr<unread_peer> peer, std::weak_ptr<client_state> by)
       : subject(to),
         messages_max(chosen.messages_max),
         bytes_max(chosen.bytes_max),
@@ -186,8 +186,8 @@ class client_state : public std::enable_shared_from_this<client_state> {
   static task<> write_out(std::shared_ptr<client_state> self, wire_ptr on);
   static task<> keep_alive(std::shared_ptr<client_state> self, wire_ptr on);
   task<> read_in(wire_ptr on);
-  static task<wire_ptr> connect_some(std::shared_ptr<client> self, bool first);
-  static task<wire_ptr> one_round(std::shared_ptr<client> self);
+  static task<wire_ptr> connect_some(std::shared_ptr<client_state> self, bool first);
+  static task<wire_ptr> one_round(std::shared_ptr<client_state> self);
   bool receive(wire& on, parser::event event);
   void deliver(const subscription_ptr& subscription, happened& event);
   bool begin(const wire_ptr& on);
@@ -234,7 +234,7 @@ class client_state : public std::enable_shared_from_this<client_state> {
 // The state that the copies of a connection share: the client ends with the last.
 class client_handle {
  public:
-  explicit client_handle(std::shared_ptr<client> state) noexcept : is(std::move(state)) {}
+  explicit client_handle(std::shared_ptr<client_state> state) noexcept : is(std::move(state)) {}
   client_handle(const client_handle&) = delete;
   client_handle& operator=(const client_handle&) = delete;
   ~client_handle() { is->finish(); }

@@ -237,7 +237,7 @@ task<> client_state::keep_alive(std::shared_ptr<client_state> self, wire_ptr on)
 }
 
 // Handles one event. Returns false if the connection can no longer be used.
-bool client::receive(wire& on, parser::event parsed) {
+bool client_state::receive(wire& on, parser::event parsed) {
   happened event;
   subscription_ptr reader;
   std::vector<subscription_ptr> denied;

@@ -83,7 +83,7 @@ task<> await(handle_ptr by, client_state::call begun) {
 }
 
 task<> publish_later(handle_ptr by, message outgoing) {
-  client::call begun = by->is->start_publish(std::move(outgoing));
+  client_state::call begun = by->is->start_publish(std::move(outgoing));
   task<> waits = await(by, std::move(begun));
   co_await std::move(waits);
 }
@@ -97,11 +97,11 @@ void add_trace(client_state& by, headers& head) {
 
 task<message> ask(handle_ptr by, message outgoing) {
   constexpr int no_responders = 503;
-  client& connected = *by->is;
+  client_state& connected = *by->is;
   add_trace(connected, outgoing.head);
   const std::string subject = outgoing.subject;
   request_watch watched(connected);
-  client::call begun = connected.start_request(std::move(outgoing));
+  client_state::call begun = connected.start_request(std::move(outgoing));
   open_call open(connected, begun.number);
   answer got = co_await std::move(begun.end).timeout(connected.chosen.request_timeout);
   open.end();

@@ -255,7 +255,7 @@ void protocol_state::take(std::string& batch) {
   pongs_ = 0;
 }
 
-void session::receive(parser::event parsed, parser& from, happened& event) {
+void protocol_state::receive(parser::event parsed, parser& from, happened& event) {
   switch (parsed) {
     case parser::event::need_more:
     case parser::event::ok:
