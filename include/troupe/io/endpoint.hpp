@@ -44,7 +44,7 @@ class endpoint {
 
  private:
   static endpoint v4(std::uint32_t address, std::uint16_t port) noexcept;
-  explicit endpoint(const sockaddr_in6& of) noexcept { address_.v6 = of; }
+  explicit endpoint(const sockaddr_in6& address) noexcept { address_.v6 = address; }
   union {
     sockaddr family;
     sockaddr_in v4;

@@ -136,8 +136,8 @@ class sync_job : public file_job {
  public:
   using result = void;
   static constexpr action what = action::sync;
-  sync_job(open_file_ptr of, bool data_alone) noexcept
-      : file_job(std::move(of)), data_alone_(data_alone) {}
+  sync_job(open_file_ptr file, bool data_alone) noexcept
+      : file_job(std::move(file)), data_alone_(data_alone) {}
   descriptor& prepare(operation_suspension& wait);
   void finish(operation_suspension& wait) const {
     check(wait, data_alone_ ? "fdatasync" : "fsync");

@@ -71,9 +71,9 @@ class write_job {
       : to_(&to), bytes_(std::move(bytes)), whole_(whole), kind_(kind) {}
   // Sends as much as the system accepts at once, without a wait. Returns true if that completes the
   // operation.
-  bool done_at_once(tasks::coroutine& who) noexcept {
+  bool done_at_once(tasks::coroutine& awaiter) noexcept {
     if (kind_ != stream_kind::socket) return false;
-    sent_ = write_at_once(who, *to_, bytes_, whole_);
+    sent_ = write_at_once(awaiter, *to_, bytes_, whole_);
     return sent_ > 0 && (!whole_ || given_at_once() == bytes_.size());
   }
   std::size_t given_at_once() const noexcept { return static_cast<std::size_t>(sent_); }

@@ -104,15 +104,15 @@ std::byte* buffer_pool::take() noexcept {
       return reinterpret_cast<std::byte*>(block);
     }
   }
-  std::byte* const made = make();
-  if (made == nullptr) {
+  std::byte* const buffer = make();
+  if (buffer == nullptr) {
     if (mine != nullptr) count_own(*mine, -1);
     return nullptr;
   }
-  if (mine != nullptr) return made;
+  if (mine != nullptr) return buffer;
   const std::lock_guard lock(mutex_);
   count(1);
-  return made;
+  return buffer;
 }
 
 void buffer_pool::give(std::byte* data) noexcept {

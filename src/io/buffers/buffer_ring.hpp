@@ -36,8 +36,8 @@ class buffer_ring final : public buffer_pool {
     free_.reserve(entries);
   }
   ~buffer_ring() override {
-    for (std::byte* one : lent_) {
-      if (one != nullptr) destroy(one);
+    for (std::byte* buffer : lent_) {
+      if (buffer != nullptr) destroy(buffer);
     }
   }
 
@@ -79,7 +79,7 @@ class buffer_ring final : public buffer_pool {
 
  private:
   struct freed {
-    void operator()(io_uring_buf_ring* one) const noexcept { std::free(one); }
+    void operator()(io_uring_buf_ring* ring) const noexcept { std::free(ring); }
   };
   using memory = std::unique_ptr<io_uring_buf_ring, freed>;
   static memory make_shared_memory(unsigned entries) {

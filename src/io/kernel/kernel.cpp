@@ -70,9 +70,9 @@ class real final : public kernel {
     how.flags = static_cast<std::uint64_t>(flags);
     how.mode = (flags & O_CREAT) != 0 ? permissions : 0;
     how.resolve = RESOLVE_CACHED;
-    const auto made =
+    const auto result =
         static_cast<int>(checked(::syscall(SYS_openat2, AT_FDCWD, path, &how, sizeof how)));
-    return lacks_this(made) || made == -EPERM ? -EAGAIN : made;
+    return lacks_this(result) || result == -EPERM ? -EAGAIN : result;
   }
   std::ptrdiff_t read_at(int fd, void* data, std::size_t bytes, std::int64_t offset,
                          bool at_once) noexcept override {
@@ -153,8 +153,8 @@ std::atomic<kernel*> replacement{nullptr};
 int kernel::add_set(int, int, std::uint64_t) noexcept { return -ENOSYS; }
 
 #if TROUPE_HAS_LIBURING
-int kernel::make_ring(unsigned entries, io_uring* made, io_uring_params* how) noexcept {
-  return io_uring_queue_init_params(entries, made, how);
+int kernel::make_ring(unsigned entries, io_uring* ring, io_uring_params* how) noexcept {
+  return io_uring_queue_init_params(entries, ring, how);
 }
 int kernel::enter_ring(int ring, unsigned submitted, unsigned least, unsigned flags, void* arg,
                        std::size_t bytes) noexcept {

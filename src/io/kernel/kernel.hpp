@@ -90,7 +90,7 @@ class kernel {
 
   // For io_uring, like io_uring_queue_init_params and io_uring_enter2; -ENOSYS where this library
   // was built without io_uring.
-  virtual int make_ring(unsigned entries, io_uring* made, io_uring_params* how) noexcept;
+  virtual int make_ring(unsigned entries, io_uring* ring, io_uring_params* how) noexcept;
   virtual int enter_ring(int ring, unsigned submitted, unsigned least, unsigned flags, void* arg,
                          std::size_t bytes) noexcept;
   // For a test's script: whether the script sees the entries of a ring and may change them, and the

@@ -9,9 +9,10 @@ namespace troupe::io {
 
 // True for the errors of a folder, of a file that was opened for writing only, and of a disk. A
 // stream that is open does not report them.
-inline bool is_of_file(const io_error& what) noexcept {
-  return what.code() == std::errc::invalid_argument || what.code() == std::errc::is_a_directory ||
-         what.code() == std::errc::io_error || what.code() == std::errc::bad_file_descriptor;
+inline bool is_of_file(const io_error& failure) noexcept {
+  return failure.code() == std::errc::invalid_argument ||
+         failure.code() == std::errc::is_a_directory || failure.code() == std::errc::io_error ||
+         failure.code() == std::errc::bad_file_descriptor;
 }
 
 }  // namespace troupe::io

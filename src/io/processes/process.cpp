@@ -152,10 +152,10 @@ class spawning {
   }
   // Returns the child's process id, or -errno.
   int start(const std::string& program, char* const* arguments, char* const* environment) noexcept {
-    pid_t made = 0;
+    pid_t child = 0;
     const int result =
-        ::posix_spawnp(&made, program.c_str(), &actions_, &attributes_, arguments, environment);
-    return result == 0 ? made : -result;
+        ::posix_spawnp(&child, program.c_str(), &actions_, &attributes_, arguments, environment);
+    return result == 0 ? child : -result;
   }
 
  private:
@@ -181,8 +181,8 @@ std::vector<owned_fd> give_descriptors(spawning& how, const std::vector<int>& al
   return copies;
 }
 
-void check_no_zero(const std::string& text, const char* what) {
-  base::refuse_zero_byte(text, "process::start", what);
+void check_no_zero(const std::string& text, const char* name) {
+  base::refuse_zero_byte(text, "process::start", name);
 }
 
 std::vector<char*> pointers(const std::vector<std::string>& texts, const std::string* first) {
@@ -214,10 +214,10 @@ std::string exit_status::to_string() const {
 process process::start(const std::string& program, const std::vector<std::string>& arguments,
                        const process_options& options) {
   check_no_zero(program, "the program's name");
-  for (const std::string& one : arguments) check_no_zero(one, "an argument");
+  for (const std::string& argument : arguments) check_no_zero(argument, "an argument");
   if (options.environment) {
-    for (const std::string& one : *options.environment)
-      check_no_zero(one, "a variable of the environment");
+    for (const std::string& variable : *options.environment)
+      check_no_zero(variable, "a variable of the environment");
   }
   check_no_zero(options.directory, "the directory");
   spawning how;

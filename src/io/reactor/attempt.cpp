@@ -29,15 +29,16 @@ std::ptrdiff_t transfer(kernel& calls, const slot& at, operation& operation) noe
 }
 
 bool datagram(kernel& calls, slot& at, operation& operation) noexcept {
-  const bool in = operation.what == action::receive;
+  const bool receives = operation.what == action::receive;
   const std::ptrdiff_t result = uninterrupted([&] {
-    return in ? calls.receive(at.fd, operation.data, operation.bytes, operation.address,
-                              operation.address == nullptr ? nullptr : &operation.address_bytes)
-              : calls.send(at.fd, operation.data, operation.bytes, operation.address,
-                           operation.address_bytes);
+    return receives
+               ? calls.receive(at.fd, operation.data, operation.bytes, operation.address,
+                               operation.address == nullptr ? nullptr : &operation.address_bytes)
+               : calls.send(at.fd, operation.data, operation.bytes, operation.address,
+                            operation.address_bytes);
   });
   if (would_block(result)) {
-    (in ? at.can_read : at.can_write) = false;
+    (receives ? at.can_read : at.can_write) = false;
     return false;
   }
   if (result >= 0) operation.done = std::min(static_cast<std::size_t>(result), operation.bytes);
@@ -104,10 +105,10 @@ bool connect(kernel& calls, slot& at, operation& operation) noexcept {
 }
 
 bool readiness(kernel& calls, slot& at, operation& operation) noexcept {
-  const bool in = operation.what == action::readable;
-  const int found = calls.poll(at.fd, in ? POLLIN : POLLOUT);
+  const bool receives = operation.what == action::readable;
+  const int found = calls.poll(at.fd, receives ? POLLIN : POLLOUT);
   if (found != 0) return finish(operation, found > 0 && (found & POLLNVAL) != 0 ? -EBADF : found);
-  (in ? at.can_read : at.can_write) = false;
+  (receives ? at.can_read : at.can_write) = false;
   return false;
 }
 

@@ -39,7 +39,7 @@ std::shared_ptr<reactor> make_reactor(sched::io_driver_slot& driver) {
   // The reasons are in docs/decisions/io_rings.md.
   if (static_cast<io_backend>(driver.choice) == io_backend::io_uring) {
     int refused = 0;
-    if (auto made = make_uring_reactor(system_kernel(), runtime, refused)) return made;
+    if (auto ring = make_uring_reactor(system_kernel(), runtime, refused)) return ring;
     say_once(refused);
   }
   // order: relaxed  a test sets it before there is a reactor

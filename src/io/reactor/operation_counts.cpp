@@ -34,12 +34,12 @@ constexpr std::uint32_t transfers =
 
 }  // namespace
 
-const char* name_of(action what) noexcept {
+const char* name_of(action opcode) noexcept {
   static constexpr const char* names[] = {
       "read",      "write", "accept", "connect", "readable", "writable", "receive", "send",
       "send_file", "ended", "open",   "read_at", "write_at", "sync",     "close",   "status"};
   static_assert(std::size(names) == actions);
-  return names[static_cast<std::size_t>(what)];
+  return names[static_cast<std::size_t>(opcode)];
 }
 
 thread_operations::~thread_operations() {
@@ -48,10 +48,10 @@ thread_operations::~thread_operations() {
 }
 
 operation_count* thread_operations::make(std::atomic<operation_count*>& place) noexcept {
-  auto* const made = new (std::nothrow) operation_count;
+  auto* const counter = new (std::nothrow) operation_count;
   // order: release  pairs with for_each_kind/acquire
-  place.store(made, std::memory_order_release);
-  return made;
+  place.store(counter, std::memory_order_release);
+  return counter;
 }
 
 void operation_counts::begin(operation& operation) noexcept {

@@ -71,9 +71,9 @@ void reactor::close(slot& at) noexcept {
       self.calls.close(fd);
   }
   lock.unlock();
-  while (operation* one = ended.front()) {
-    ended.remove(*one);
-    self.complete(*one);
+  while (operation* operation = ended.front()) {
+    ended.remove(*operation);
+    self.complete(*operation);
   }
   if (at_once) self.free_slot(at);
 }
@@ -177,8 +177,9 @@ class reactor::call_aside {
       : by_(std::move(other.by_)), at_(std::exchange(other.at_, nullptr)) {}
   call_aside& operator=(call_aside&&) = delete;
   ~call_aside() {
-    operation* const one = at_ == nullptr ? nullptr : begin();
-    if (one != nullptr) end(*one, std::uncaught_exceptions() > 0 ? -ENOMEM : -ECANCELED);
+    operation* const operation = at_ == nullptr ? nullptr : begin();
+    if (operation != nullptr)
+      end(*operation, std::uncaught_exceptions() > 0 ? -ENOMEM : -ECANCELED);
   }
   void operator()() noexcept {
     operation* const operation = begin();

@@ -45,20 +45,20 @@ class reactor : public sched::poller, public std::enable_shared_from_this<reacto
   bool awaits_outside() noexcept override;
 
   // start(), for callers: counts the operation while the runtime is observed.
-  bool begin(operation& one) noexcept {
+  bool begin(operation& operation) noexcept {
     if (counted == nullptr) [[likely]]
-      return start(one);
-    counted->begin(one);
-    const bool done = start(one);
-    if (done) counted->end(one);
+      return start(operation);
+    counted->begin(operation);
+    const bool done = start(operation);
+    if (done) counted->end(operation);
     return done;
   }
   // Starts the operation. Returns true when the operation is done; then `completed` is not called.
   // Returns false when the operation completes later, perhaps before start() returns.
-  virtual bool start(operation& one) noexcept = 0;
+  virtual bool start(operation& operation) noexcept = 0;
   // Asks for the end of the operation. The operation still completes, with its result or with
   // -ECANCELED. Does nothing when the operation is not pending.
-  virtual void cancel(operation& one) noexcept = 0;
+  virtual void cancel(operation& operation) noexcept = 0;
 
   // Writes to a socket as many of at most 2 GiB of `bytes` as the system takes now. Returns that
   // number, or -errno when the system refuses, or 0 when the system takes nothing or the backend
@@ -70,9 +70,9 @@ class reactor : public sched::poller, public std::enable_shared_from_this<reacto
 
   // Called in the turn of an operation that was notified as due. Returns true when the
   // operation is done. Returns false when it keeps waiting; it is then notified again.
-  virtual bool carry_out(operation& one) noexcept;
+  virtual bool carry_out(operation& operation) noexcept;
   // The same for an operation whose turn will not come: it ends with -ECANCELED.
-  virtual void give_up(operation& one) noexcept;
+  virtual void give_up(operation& operation) noexcept;
 
   // Makes an open descriptor of the caller's known to the reactor. Throws std::bad_alloc.
   slot& open(int fd, bool borrowed);

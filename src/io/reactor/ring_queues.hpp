@@ -36,8 +36,8 @@ class ring_queues {
     io_uring_params wanted{};
     wanted.flags = IORING_SETUP_CQSIZE | IORING_SETUP_CLAMP;
     wanted.cq_entries = completions;
-    const int made = calls.make_ring(submissions, &ring_, &wanted);
-    if (made < 0) throw io_error("io_uring_setup", "", -made);
+    const int result = calls.make_ring(submissions, &ring_, &wanted);
+    if (result < 0) throw io_error("io_uring_setup", "", -result);
     if ((wanted.features & features_needed) == features_needed) return;
     io_uring_queue_exit(&ring_);
     throw io_error("io_uring_setup", "", ENOSYS);

@@ -39,9 +39,9 @@ class operation_queue {
     before.next = &added;
     last_ = &added;
   }
-  void push_front(operation& one) noexcept {
+  void push_front(operation& started) noexcept {
     operation* const last = last_;
-    push(one);
+    push(started);
     if (last != nullptr) last_ = last;
   }
   // Takes constant time for the first operation. A slot seldom has a second one.

@@ -34,8 +34,8 @@ unsigned submission_entries = 256, completion_entries = 4096, buffer_entries = 2
 
 class uring_reactor final : public reactor {
  public:
-  uring_reactor(kernel& calls, sched::runtime_host& of)
-      : reactor(calls, of, buffer_pool_ptr(new buffer_ring(buffer_entries))),
+  uring_reactor(kernel& calls, sched::runtime_host& host)
+      : reactor(calls, host, buffer_pool_ptr(new buffer_ring(buffer_entries))),
         queues_(calls, submission_entries, completion_entries),
         provides_(leases().open(queues_.ring())) {}
 
@@ -93,7 +93,8 @@ class uring_reactor final : public reactor {
       if (first == nullptr) continue;
       ask_for_end(*first);
       at.closing = true;
-      while (operation* one = queue->behind(*first)) end(*queue, *one, -ECANCELED, ended);
+      while (operation* operation = queue->behind(*first))
+        end(*queue, *operation, -ECANCELED, ended);
     }
     return !at.closing;
   }
@@ -122,9 +123,9 @@ class uring_reactor final : public reactor {
     ended.push(operation);
   }
 
-  void push(operation& one) noexcept {
-    queues_.add(reinterpret_cast<std::uint64_t>(&one),
-                [&](io_uring_sqe& entry) { prepare(entry, one); });
+  void push(operation& operation) noexcept {
+    queues_.add(reinterpret_cast<std::uint64_t>(&operation),
+                [&](io_uring_sqe& entry) { prepare(entry, operation); });
   }
 
   void prepare(io_uring_sqe& entry, operation& operation) const noexcept {
@@ -162,18 +163,19 @@ class uring_reactor final : public reactor {
   }
 
   // The operation is in the ring.
-  void ask_for_end(operation& one) noexcept {
-    ends(one) = true;
-    queues_.submit(ring_queues::unheard,
-                   [&one](io_uring_sqe& entry) { io_uring_prep_cancel(&entry, &one, 0); });
+  void ask_for_end(operation& operation) noexcept {
+    ends(operation) = true;
+    queues_.submit(ring_queues::unheard, [&operation](io_uring_sqe& entry) {
+      io_uring_prep_cancel(&entry, &operation, 0);
+    });
   }
 
   // The functions below are called when a completion has arrived, without a mutex held.
 
   void complete_all(operation_queue& ended) noexcept {
-    while (operation* one = ended.front()) {
-      ended.remove(*one);
-      complete(*one);
+    while (operation* operation = ended.front()) {
+      ended.remove(*operation);
+      complete(*operation);
     }
   }
 
@@ -250,7 +252,9 @@ class uring_reactor final : public reactor {
     return !operation.whole || operation.done == operation.bytes;
   }
 
-  bool is_polled(const operation& one) const noexcept { return io::is_polled(one, provides_); }
+  bool is_polled(const operation& operation) const noexcept {
+    return io::is_polled(operation, provides_);
+  }
 
   ring_queues queues_;
   const bool provides_;  // the system can take buffers from the ring of buffers
@@ -264,9 +268,10 @@ void set_uring_entries(unsigned submissions, unsigned completions, unsigned leas
   buffer_entries = leases;
 }
 
-std::shared_ptr<reactor> make_uring_reactor(kernel& calls, sched::runtime_host& of, int& refused) {
+std::shared_ptr<reactor> make_uring_reactor(kernel& calls, sched::runtime_host& host,
+                                            int& refused) {
   try {
-    return std::make_shared<uring_reactor>(calls, of);
+    return std::make_shared<uring_reactor>(calls, host);
   } catch (const io_error& e) {
     refused = e.code().value();
     return nullptr;

@@ -24,8 +24,8 @@ namespace {
 // This process's environment without the variables of its predecessor.
 std::vector<std::string> own_environment() {
   std::vector<std::string> environment;
-  for (char** one = environ; *one != nullptr; ++one) {
-    const std::string_view text(*one);
+  for (char** variable = environ; *variable != nullptr; ++variable) {
+    const std::string_view text(*variable);
     const std::string_view name = text.substr(0, text.find('='));
     if (name == "LISTEN_FDS" || name == "LISTEN_PID" || name == "LISTEN_FDNAMES" ||
         name == "TROUPE_PREDECESSOR")
@@ -81,7 +81,7 @@ void successor::hand(unix_listener& listener, std::string name) {
 
 task<process> successor::start(std::string program, std::vector<std::string> arguments,
                                time_span at_most) {
-  auto [here, there] = pipe_stream::make();
+  auto [own, there] = pipe_stream::make();
   process_options options;
   options.environment = own_environment();
   predecessor said{::getpid(), first_socket + static_cast<int>(all_.size()), {}};
@@ -101,7 +101,7 @@ task<process> successor::start(std::string program, std::vector<std::string> arg
   try {
     next = process::start(program, arguments, options);
     there.close();
-    task<> waiting = await_ready(next, here, program, at_most);
+    task<> waiting = await_ready(next, own, program, at_most);
     co_await std::move(waiting);
   } catch (...) {
     failed = std::current_exception();

@@ -10,11 +10,11 @@ namespace troupe::service {
 namespace {
 
 std::optional<int> number_in(std::string_view text) {
-  int made = 0;
+  int result = 0;
   const char* const end = text.data() + text.size();
-  const auto [rest, bad] = std::from_chars(text.data(), end, made);
-  if (bad != std::errc{} || rest != end || made < 0) return std::nullopt;
-  return made;
+  const auto [rest, bad] = std::from_chars(text.data(), end, result);
+  if (bad != std::errc{} || rest != end || result < 0) return std::nullopt;
+  return result;
 }
 
 // The text up to the separator, which is cut off.

@@ -24,13 +24,13 @@ simulated_kernel::end* simulated_kernel::find(int fd) noexcept {
 }
 
 // Returns the lowest free number, as the real system does.
-int simulated_kernel::put(end_ptr one) {
+int simulated_kernel::put(end_ptr end) {
   int fd = first_simulated;
   for (const auto& [taken, unused] : ends_) {
     if (taken != fd) break;
     ++fd;
   }
-  ends_.emplace(fd, std::move(one));
+  ends_.emplace(fd, std::move(end));
   return fd;
 }
 
@@ -60,14 +60,14 @@ simulated_kernel::end_ptr simulated_kernel::listener_at(const std::string& path)
 
 // Sends news that is on its way for a while, and arrives after everything that was sent there
 // before.
-void simulated_kernel::send_news(const end_ptr& end, news what, std::string bytes,
+void simulated_kernel::send_news(const end_ptr& end, news event, std::string bytes,
                                  end_ptr connection) {
   if (ended_ || end->lost) return;
   const std::int64_t due = simulation_.now_ns() + delay_to(*end);
   end->last_due_ns = std::max(end->last_due_ns, due);
   end->under_way += bytes.size();
   under_way_.push(
-      {end->last_due_ns, sent_++, end, what, std::move(bytes), std::move(connection), {}});
+      {end->last_due_ns, sent_++, end, event, std::move(bytes), std::move(connection), {}});
 }
 
 void simulated_kernel::arrive(arrival& arrival) {
@@ -365,7 +365,7 @@ int simulated_kernel::close(int fd) noexcept {
     if (std::exchange(peer->wants_room, false)) send_news(peer, news::room);
   };
   leave(*at, at->closes_by == end::close_by::reset || !at->received.empty());
-  for (const end_ptr& one : at->connections) leave(*one, true);
+  for (const end_ptr& connection : at->connections) leave(*connection, true);
   // Senders that wait for space find that this end is closed.
   if (at->is_unix() && at->has_datagrams()) tell_of_room(*at);
   return 0;

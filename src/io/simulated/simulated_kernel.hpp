@@ -103,7 +103,7 @@ class simulated_kernel final : public kernel {
   static constexpr std::int64_t lost_ns = 900'000'000'000;
 
   end* find(int fd) noexcept;
-  int put(end_ptr one);
+  int put(end_ptr end);
   end_ptr make(int domain);
   end_ptr listener_at(const endpoint& to) const;
   end_ptr listener_at(const std::string& path) const;
@@ -123,7 +123,7 @@ class simulated_kernel final : public kernel {
                              socklen_t to_bytes);
   std::ptrdiff_t receive_packet(end& at, void* data, std::size_t bytes, sockaddr* peer,
                                 socklen_t* peer_bytes);
-  void send_news(const end_ptr& end, news what, std::string bytes = {},
+  void send_news(const end_ptr& end, news event, std::string bytes = {},
                  end_ptr connection = nullptr);
   void arrive(arrival& arrival);
   void raise(end& at, std::uint32_t events);
@@ -133,7 +133,7 @@ class simulated_kernel final : public kernel {
   }
   bool interrupts() { return choose(16) == 0; }
   std::uint64_t choose_for(end& end, std::uint64_t bound);
-  bool interrupts(end& of) { return choose_for(of, 16) == 0; }
+  bool interrupts(end& either) { return choose_for(either, 16) == 0; }
   std::int64_t delay_to(end& end);
   bool write_fails() {
     return simulation_.fault_at(sched::fault_point::write) == sched::fault::write_fails;

@@ -45,8 +45,8 @@ template <class Stream, class Listener>
 task<Stream> accept_patiently(Listener& from, bool weak, std::stop_token end) {
   for (auto pause = pause_min;; pause = std::min(pause * 2, pause_max)) {
     try {
-      Stream made = co_await from.accept().stop(end);
-      co_return made;
+      Stream accepted = co_await from.accept().stop(end);
+      co_return accepted;
     } catch (const io_error& e) {
       if (!is_exhaustion(e)) throw;
     }

@@ -7,8 +7,8 @@
 
 namespace troupe::io {
 
-inline bool is_exhaustion(const io_error& what) noexcept {
-  const std::error_code code = what.code();
+inline bool is_exhaustion(const io_error& failure) noexcept {
+  const std::error_code code = failure.code();
   return code == std::errc::too_many_files_open ||
          code == std::errc::too_many_files_open_in_system || code == std::errc::no_buffer_space ||
          code == std::errc::not_enough_memory;

@@ -23,15 +23,15 @@ inline kernel& kernel_of(const descriptor& open) {
   return at == nullptr ? system_kernel() : at->owner->calls;
 }
 
-inline int checked(int result, const char* call, const std::string& what) {
-  if (result < 0) throw io_error(literal::of_table(call), what, -result);
+inline int checked(int result, const char* call, const std::string& call_text) {
+  if (result < 0) throw io_error(literal::of_table(call), call_text, -result);
   return result;
 }
 
 // Creates a socket, and binds it to the runtime whose handler this thread runs.
-inline descriptor make_socket(int domain, int type, const std::string& what) {
+inline descriptor make_socket(int domain, int type, const std::string& call_text) {
   kernel& calls = current_kernel();
-  descriptor socket(checked(calls.socket(domain, type, 0), "socket", what));
+  descriptor socket(checked(calls.socket(domain, type, 0), "socket", call_text));
   if (sched::io_driver_slot* driver = tasks::current_io()) socket.bind(*driver);
   return socket;
 }

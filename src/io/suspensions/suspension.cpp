@@ -47,11 +47,11 @@ bool is_read_ahead(const operation& operation) noexcept {
 
 }  // namespace
 
-void begin_wait(operation_suspension*& made, action what) {
-  made = ::new (memory::allocate(sizeof(operation_suspension))) operation_suspension(what);
+void begin_wait(operation_suspension*& waiting, action opcode) {
+  waiting = ::new (memory::allocate(sizeof(operation_suspension))) operation_suspension(opcode);
 }
-void begin_wait(limited_suspension*& made, action what) {
-  made = ::new (memory::allocate(sizeof(limited_suspension))) limited_suspension(what);
+void begin_wait(limited_suspension*& waiting, action opcode) {
+  waiting = ::new (memory::allocate(sizeof(limited_suspension))) limited_suspension(opcode);
 }
 
 // Its reader or the slot holds the bytes that it was given.

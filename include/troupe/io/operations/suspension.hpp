@@ -40,7 +40,7 @@ class operation_suspension : public tasks::suspension, public operation {
     if (leased && data != nullptr) take_buffer();
   }
   // Returns false if the operation was done at once.
-  bool suspend(tasks::coroutine& who, descriptor& on);
+  bool suspend(tasks::coroutine& awaiter, descriptor& on);
   void on_completed() noexcept;  // operation::completed
   // Throws timed_out, cancelled or io_error if the operation failed.
   void check(const char* name) const;
@@ -92,7 +92,7 @@ class limited_suspension final : public operation_suspension, public tasks::time
  public:
   explicit limited_suspension(action does) noexcept
       : operation_suspension(does), timer(&on_time, tasks::timer_source::io_timeout) {}
-  bool suspend(tasks::coroutine& who, descriptor& on, std::chrono::nanoseconds at_most,
+  bool suspend(tasks::coroutine& awaiter, descriptor& on, std::chrono::nanoseconds at_most,
                const std::stop_token& stop);
   // Removes the limits; no other thread touches the suspension afterwards.
   void release() noexcept;
@@ -110,10 +110,10 @@ class limited_suspension final : public operation_suspension, public tasks::time
 };
 
 // Functions, because the body of a coroutine would keep the address of the pool's thread-local.
-void begin_wait(operation_suspension*& made, action what);
-void begin_wait(limited_suspension*& made, action what);
-void end_wait(operation_suspension* one) noexcept;
-void end_wait(limited_suspension* one) noexcept;
+void begin_wait(operation_suspension*& waiting, action opcode);
+void begin_wait(limited_suspension*& waiting, action opcode);
+void end_wait(operation_suspension* waiting) noexcept;
+void end_wait(limited_suspension* waiting) noexcept;
 
 // Owns a suspension from its begin() until its coroutine has continued. Rejected: the suspension in
 // the frame itself, since GCC keeps one for each co_await of the coroutine: 160 bytes each, of
@@ -126,26 +126,26 @@ class its_own {
   its_own& operator=(its_own&&) = delete;
   ~its_own() { end(); }
   // Throws std::bad_alloc.
-  Wait& begin(action what) {
+  Wait& begin(action opcode) {
     end();
-    begin_wait(one_, what);
-    return *one_;
+    begin_wait(waiting_, opcode);
+    return *waiting_;
   }
-  bool has_begun() const noexcept { return one_ != nullptr; }
-  Wait& operator*() const noexcept { return *one_; }
+  bool has_begun() const noexcept { return waiting_ != nullptr; }
+  Wait& operator*() const noexcept { return *waiting_; }
 
  private:
   void end() noexcept {
-    if (Wait* const ended = std::exchange(one_, nullptr)) end_wait(ended);
+    if (Wait* const ended = std::exchange(waiting_, nullptr)) end_wait(ended);
   }
-  Wait* one_ = nullptr;
+  Wait* waiting_ = nullptr;
 };
 
 // Sends, in a turn, the bytes that the system accepts without a wait, at most 2 GiB. Returns their
 // number, or -errno if the system refuses; 0 if the system accepts none now, and where a suspension
 // has to check more. With `whole`, and if only a part was sent, the caller must send the rest or
 // call give_up_rest().
-std::int32_t write_at_once(tasks::coroutine& who, const descriptor& to, std::string_view bytes,
+std::int32_t write_at_once(tasks::coroutine& awaiter, const descriptor& to, std::string_view bytes,
                            bool whole) noexcept;
 void give_up_rest(const descriptor& descriptor) noexcept;
 
@@ -158,11 +158,11 @@ template <class Awaitable>
 class awaiter_of {
  public:
   static constexpr bool puts_back = Awaitable::puts_back;  // for the branches of when_any
-  explicit awaiter_of(Awaitable& of) noexcept : awaited_(of) {}
+  explicit awaiter_of(Awaitable& awaited) noexcept : awaited_(awaited) {}
   bool await_ready() const noexcept { return false; }
   template <std::derived_from<tasks::promise_base> Promise>
-  bool await_suspend(std::coroutine_handle<Promise> who) {
-    return awaited_.await_suspend(who);
+  bool await_suspend(std::coroutine_handle<Promise> awaiter) {
+    return awaited_.await_suspend(awaiter);
   }
   decltype(auto) await_resume() { return awaited_.await_resume(); }
 
@@ -171,8 +171,8 @@ class awaiter_of {
 };
 
 template <class Job>
-concept may_be_done_at_once = requires(Job job, tasks::coroutine& who) {
-  job.done_at_once(who);
+concept may_be_done_at_once = requires(Job job, tasks::coroutine& awaiter) {
+  job.done_at_once(awaiter);
 };
 
 // Throws std::bad_alloc.
@@ -191,13 +191,13 @@ Wait& begin_for(its_own<Wait>& wait, Job& job) {
 }
 
 template <class Operation>
-task<typename Operation::result> run_started(Operation one) {
-  co_return co_await std::move(one);
+task<typename Operation::result> run_started(Operation operation) {
+  co_return co_await std::move(operation);
 }
 // spawn is troupe::spawn, of a layer above this one: it is found by the type of its argument.
 template <class Operation>
-auto start_operation(Operation one) {
-  return spawn(run_started(std::move(one)));
+auto start_operation(Operation operation) {
+  return spawn(run_started(std::move(operation)));
 }
 
 // The return value of a stream's methods. Await it once, at once; a variable of it that is never
