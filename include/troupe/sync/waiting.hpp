@@ -190,7 +190,7 @@ class [[nodiscard, gnu::warn_unused]] awaiting : protected Operation {
             Operation::join_race(tasks::race_around(*suspended.call));
         })) {
       call.refill();
-      if constexpr (waits_for_lock<Operation>) ask_for_search(call, limited);
+      if constexpr (waits_for_lock<Operation>) tasks::search_for_holder(call, limited);
       return true;
     }
     if (call.spend()) [[likely]] {
@@ -280,17 +280,6 @@ class [[nodiscard, gnu::warn_unused]] awaiting : protected Operation {
     if (wait_.constructed.ended == tasks::outcome::arrived && Operation::has_entered_race())
       joined->leave();
     tasks::look_again(*joined);
-  }
-  // A search for cycles of waits, unless one is due. The wait may be over by now, but not the
-  // turn.
-  void ask_for_search(tasks::async_call & call, bool limited) const noexcept {
-    // order: relaxed (both)  the search that is asked for sees it
-    if (!tasks::locks_are_awaited.load(std::memory_order_relaxed)) [[unlikely]]
-      tasks::locks_are_awaited.store(true, std::memory_order_relaxed);
-    // order: relaxed  a search that begins now comes too early for this wait; the thread that parks
-    // the actor asks again
-    if (!limited && !call.at->searched_soon->load(std::memory_order_relaxed)) [[unlikely]]
-      call.at->search_soon(call.actor);
   }
 
   static wait& wait_of(waiter & self) noexcept {

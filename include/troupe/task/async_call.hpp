@@ -246,6 +246,19 @@ struct lock_holder {
 // cycles also looks for holders.
 inline constinit std::atomic<bool> locks_are_awaited{false};
 
+// Call it in the turn, beside the beginning of each wait that names a holder
+// (suspension::for_lock): without it no search finds a cycle through this wait. The wait may be
+// over by now. `limited`: as of the suspension.
+inline void search_for_holder(async_call& call, bool limited) noexcept {
+  // order: relaxed (both)  the search that is asked for sees it
+  if (!locks_are_awaited.load(std::memory_order_relaxed)) [[unlikely]]
+    locks_are_awaited.store(true, std::memory_order_relaxed);
+  // order: relaxed  a search that begins now comes too early for this wait; the thread that parks
+  // the actor asks again
+  if (!limited && !call.at->searched_soon->load(std::memory_order_relaxed)) [[unlikely]]
+    call.at->search_soon(call.actor);
+}
+
 // How a wait ended.
 enum class outcome : std::uint8_t { arrived, timed_out, cancelled, deadlock };
 

@@ -67,12 +67,7 @@ bool scope_wait::suspend(coroutine& awaiting, scope_wait*& last_in) noexcept {
 void scope_wait::wait_for_end_of(const scope_child& child, coroutine& awaiting) noexcept {
   child_ = &child;
   for_lock = true;
-  // order: relaxed (all)  as before a wait for a lock: the thread that parks the actor asks again
-  if (!locks_are_awaited.load(std::memory_order_relaxed)) [[unlikely]]
-    locks_are_awaited.store(true, std::memory_order_relaxed);
-  const call_host& at = *awaiting.call->at;
-  if (!at.searched_soon->load(std::memory_order_relaxed)) [[unlikely]]
-    at.search_soon(awaiting.call->actor);
+  search_for_holder(*awaiting.call, limited);
 }
 
 void scope_wait::check() const {
