@@ -30,13 +30,12 @@ void turn::set_period(std::string_view name, time_span wanted, parts::request wh
     throw option_error("troupe: durable: the period of a reminder must be more than 0");
   const auto period = std::chrono::ceil<std::chrono::milliseconds>(wanted);
   set_reminder(name, parts::time_after(state_.owner.wall_now(), period, 1),
-               std::string(parts::every_word) + std::to_string(period.count()), std::move(what));
+               parts::rule_every(period), std::move(what));
 }
 
 void turn::set_schedule(std::string_view name, std::string_view cron, parts::request what) {
   const cron_schedule times{std::string(cron)};
-  set_reminder(name, times.next(state_.owner.wall_now()),
-               std::string(parts::cron_word) + std::string(cron), std::move(what));
+  set_reminder(name, times.next(state_.owner.wall_now()), parts::rule_by(cron), std::move(what));
 }
 
 }  // namespace troupe::durable

@@ -24,6 +24,8 @@ constexpr due_time latest{std::chrono::floor<milliseconds>(
 constexpr milliseconds longest_span =
     std::chrono::floor<milliseconds>(std::chrono::nanoseconds::max());
 
+constexpr std::string_view every_word = "every ", cron_word = "cron ";
+
 }  // namespace
 
 due_time time_after(due_time begin, milliseconds period, std::int64_t times) {
@@ -32,6 +34,12 @@ due_time time_after(due_time begin, milliseconds period, std::int64_t times) {
                          __builtin_add_overflow(begin.time_since_epoch().count(), span, &due);
   return is_beyond ? latest : std::min(latest, due_time(milliseconds(due)));
 }
+
+std::string rule_every(milliseconds period) {
+  return std::string(every_word) + std::to_string(period.count());
+}
+
+std::string rule_by(std::string_view cron) { return std::string(cron_word) + std::string(cron); }
 
 std::optional<due_time> next_time(const stored_reminder& reminder, due_time now) {
   if (reminder.rule.starts_with(every_word)) {

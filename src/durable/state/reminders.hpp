@@ -20,6 +20,7 @@
 #include <optional>
 #include <set>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -31,13 +32,14 @@ namespace troupe::durable::parts {
 
 // So many periods after a time; the latest time of the clock instead of a later one.
 due_time time_after(due_time begin, std::chrono::milliseconds period, std::int64_t times);
-// When the reminder is due next after `now`; no value: never again.
+// The texts of stored_reminder::rule for reminders that come again; next_time() reads them.
+std::string rule_every(std::chrono::milliseconds period);
+std::string rule_by(std::string_view cron);
+// When the reminder is due next after `now`; no value: never again. A rule that this version does
+// not have is due once more: then the reminder is removed.
 std::optional<due_time> next_time(const stored_reminder& reminder, due_time now);
 // The name of a reminder, unique among all actors.
 std::string reminder_name_of(const actor_name& actor, const std::string& reminder);
-
-inline constexpr std::string_view every_word = "every ";
-inline constexpr std::string_view cron_word = "cron ";
 
 class reminders {
  public:
