@@ -75,10 +75,12 @@ class turn {
     return later;
   }
 
-  // Sends a message to this actor at that time or, with `every`, repeatedly, after a restart as
-  // well. It replaces the reminder of this actor with the same name, of at most 150 bytes. A time
-  // that passed while no program had the store open counts once. Accuracy: some ms, by the system's
-  // clock.
+  // Sends a message to this actor at that time, or repeatedly (remind_every, remind_by), after a
+  // restart as well. It replaces the reminder of this actor with the same name, of at most 150
+  // bytes. A time that passed while no program had the store open counts once. Accuracy: some ms,
+  // by the system's clock. Under policy::simulated the time of day is virtual: it begins on
+  // 2023-11-14 at 22:13:20 UTC and advances as troupe::now() does. A time that a handler takes from
+  // std::chrono::system_clock is years ahead of it.
   template <auto Method, class... Args>
   void remind_at(std::string_view name, wall_time due, Args&&... args) {
     set_reminder(name, due, "", request_of<Method>(key(), std::forward<Args>(args)...));
