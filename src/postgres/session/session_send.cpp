@@ -61,9 +61,8 @@ bool session::send(request& query) {
       break;
   }
   const request_kind kind = query.kind;
-  end_sending(PQsendQueryParams(s.on->pg, query.text.c_str(), 0, nullptr, nullptr, nullptr, nullptr,
-                                0) == 1,
-              {});
+  const char* const text = query.text.c_str();
+  end_sending(PQsendQueryParams(s.on->pg, text, 0, nullptr, nullptr, nullptr, nullptr, 0) == 1, {});
   if (kind == request_kind::begin) s.scopes.open();
   if (kind == request_kind::commit) s.scopes.commit();
   return true;

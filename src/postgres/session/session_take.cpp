@@ -281,9 +281,8 @@ bool session::has_other_types(const sent_request& done) {
                                                    "42804", "42846", "42883"};
   if (done.took.empty() || std::ranges::find(states, sqlstate_of(done.refused())) == states.end())
     return false;
-  request& query = *done.query;
-  query.refused_by = failure_of(done);
-  query.refused_types = done.took;
+  done.query->refused_by = failure_of(done);
+  done.query->refused_types = done.took;
   return true;
 }
 
