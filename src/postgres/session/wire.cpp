@@ -255,7 +255,6 @@ task<std::shared_ptr<wire>> try_place(const request_for_wire& wanted, place at, 
   PostgresPollingStatusType wants = PGRES_POLLING_WRITING;
   if (PQstatus(opened->pg) == CONNECTION_BAD) refuse(opened->pg);
   constexpr std::size_t greeting_max = 16 * 1024 * 1024;
-  taken_bytes taken(opened->pg);
   for (std::size_t greeting = 0;;) {
     // libpq may have closed this socket for another one at each step.
     const int fd = PQsocket(opened->pg);
@@ -264,6 +263,7 @@ task<std::shared_ptr<wire>> try_place(const request_for_wire& wanted, place at, 
     } else {
       co_await writable(fd).timeout(until - now());
     }
+    taken_bytes taken(opened->pg);  // of this step: the next socket may have the same number
     taken.begin();
     wants = PQconnectPoll(opened->pg);
     if (PQsocket(opened->pg) == fd) greeting += taken.end();
@@ -349,9 +349,10 @@ void taken_bytes::begin() noexcept {
 std::size_t taken_bytes::end() noexcept {
   const int fd = PQsocket(pg_);
   if (total_) {
+    // Never less than before: bytes that arrive in that function would be counted twice.
     const std::uint64_t before = *total_;
-    total_ = taken_from_tcp(fd).value_or(before);
-    return static_cast<std::size_t>(*total_ - std::min(before, *total_));
+    total_ = std::max(before, taken_from_tcp(fd).value_or(before));
+    return static_cast<std::size_t>(*total_ - before);
   }
   // A read out of a Unix socket lowers the offset by its bytes.
   int left = peek_offset_most;
