@@ -259,9 +259,11 @@ class readiness_reactor final : public reactor {
   std::uint64_t number_of(const shard& part) const noexcept {
     return static_cast<std::uint64_t>(&part - shards_.data()) + 1;
   }
-  // Numbers of descriptors are given in turn.
+  // By the fraction of a multiple of the golden ratio, which spreads numbers that follow each
+  // other, or that leave out each second one, evenly.
   int set_of(const slot& at) const noexcept {
-    return shards_[static_cast<std::size_t>(at.fd) % shards_.size()].set;
+    const std::uint32_t fraction = static_cast<std::uint32_t>(at.fd) * 0x9E3779B9u;
+    return shards_[fraction * std::uint64_t{shards_.size()} >> 32].set;
   }
 
   static int checked(literal call, int result) {
