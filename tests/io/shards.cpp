@@ -10,10 +10,13 @@
 #include <semaphore>
 #include <set>
 #include <thread>
+#include <vector>
 
 #include "io/reactor/make_reactor.hpp"
+#include "io/reactor/reactor.hpp"
 #include "support/faulty_kernel.hpp"
 #include "support/io.hpp"
+#include "support/runtime_host.hpp"
 
 namespace troupe::test {
 namespace {
@@ -52,6 +55,35 @@ class set_kernel final : public faulty_kernel {
   }
   std::mutex mutex_;
   std::set<int> added_, reported_;
+};
+
+// Each of its sets always has an event, and the root reports the sets in one order.
+class full_sets final : public faulty_kernel {
+ public:
+  full_sets() : faulty_kernel(call::listen, INT_MAX, 0) {}
+  int add_set(int set, int part, std::uint64_t tag) noexcept override {
+    root_ = set;
+    parts_.push_back({part, tag});
+    return 0;
+  }
+  int wait_events(int set, epoll_event* events, int, int) noexcept override {
+    if (set != root_) {
+      looked_into.insert(set);
+      events[0].data.u64 = 1;
+      return 1;
+    }
+    for (std::size_t i = 0; i < parts_.size(); ++i) events[i].data.u64 = parts_[i].tag;
+    return static_cast<int>(parts_.size());
+  }
+  std::set<int> looked_into;
+
+ private:
+  struct part {
+    int set;
+    std::uint64_t tag;
+  };
+  int root_ = -1;
+  std::vector<part> parts_;
 };
 
 using pipe_ends = std::array<int, 2>;
@@ -129,6 +161,17 @@ class io_shards : public testing::Test {
 
 TEST_F(io_shards, have_one_sleeper_for_all) { run(0); }
 TEST_F(io_shards, are_looked_into_by_busy_workers) { run(8); }
+
+TEST_F(io_shards, are_not_hidden_by_a_shard_that_never_runs_empty) {
+  full_sets calls;
+  runtime_host host;
+  const auto shared = io::make_readiness_reactor(calls, host, shards_of_test);
+  for (unsigned i = 0; i < shards_of_test; ++i) {
+    sched::unshared_events fetched;
+    EXPECT_TRUE(shared->poll(fetched.events, false));
+  }
+  EXPECT_EQ(calls.looked_into.size(), shards_of_test);
+}
 
 }  // namespace
 }  // namespace troupe::test

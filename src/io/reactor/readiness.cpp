@@ -302,14 +302,17 @@ class readiness_reactor final : public reactor {
   }
 
   // Inside the door. The root reports a set for as long as it has events: those that are left now
-  // are reported to the next thread.
+  // are reported to the next thread. It reports sets that remain ready in the same order each time:
+  // looks begin with another one each time, for a set that never runs empty would hide the others.
   bool fetch_from_any(sched::fetched_events& events, int timeout_ms, int at_most) noexcept {
     if (shards_.size() == 1) return fetch(shards_.front(), events, timeout_ms, at_most);
     std::array<epoll_event, 8> ready;
     const int came =
         calls.wait_events(root_, ready.data(), static_cast<int>(ready.size()), timeout_ms);
-    for (int i = 0; i < came; ++i) {
-      const std::uint64_t tag = ready[static_cast<std::size_t>(i)].data.u64;
+    const unsigned count = came < 0 ? 0 : static_cast<unsigned>(came);
+    const unsigned first = looks_into_root_++;
+    for (unsigned i = 0; i < count; ++i) {
+      const std::uint64_t tag = ready[(first + i) % count].data.u64;
       if (tag != bell_tag && fetch(shards_[tag - 1], events, 0, at_most)) return true;
     }
     return false;
@@ -412,7 +415,8 @@ class readiness_reactor final : public reactor {
 
   const std::unique_ptr<kernel> own_;
   int root_ = -1, bell_ = -1;
-  std::vector<shard> shards_;  // at least one; a single one has the root's set
+  unsigned looks_into_root_ = 0;  // inside the door
+  std::vector<shard> shards_;     // at least one; a single one has the root's set
 };
 
 }  // namespace
