@@ -21,7 +21,7 @@ bool is_high(const turn_record& record) noexcept {
 }  // namespace
 
 turns_of_thread::turns_of_thread(const flight_recorder& recorder, std::uint64_t now_ticks) noexcept
-    : recorder_(&recorder), at_(recorder.ring().written()), later_(now_ticks) {
+    : recorder_(&recorder), at_(recorder.ring().written()), begun_(now_ticks), later_(now_ticks) {
   take_time(at_, {});
   advance();
 }
@@ -33,7 +33,8 @@ bool turns_of_thread::read(std::uint64_t at, turn_record& to) noexcept {
 }
 
 // A time's high part is right behind it, if it is new. Without it the time is the newest one that
-// fits; a thread that records while it is read may have written one that is a little later.
+// fits. A thread that records while it is read may have written times behind the reader's moment,
+// and these only: below an older time each time is older.
 std::uint64_t turns_of_thread::ticks_of(const turn_record& time) const noexcept {
   constexpr unsigned bits = flight_recorder::time_bits + flight_recorder::tick_shift;
   constexpr std::uint64_t turn = std::uint64_t{1} << bits;
@@ -42,7 +43,7 @@ std::uint64_t turns_of_thread::ticks_of(const turn_record& time) const noexcept 
        time.number)
       << flight_recorder::tick_shift;
   if (high_) return *high_ << bits | low;
-  constexpr std::uint64_t meanwhile = turn / 256;  // half a minute
+  const std::uint64_t meanwhile = later_ == begun_ ? turn / 256 : 0;  // half a minute
   const std::uint64_t fits = (later_ & ~(turn - 1)) | low;
   return fits <= later_ + meanwhile || fits < turn ? fits : fits - turn;
 }

@@ -52,7 +52,8 @@ class turns_of_thread {
 
   const flight_recorder* recorder_ = nullptr;
   std::uint64_t at_ = 0;               // the record to look at next is the one below
-  std::uint64_t later_ = 0;            // the ticks of the time above
+  std::uint64_t begun_ = 0;            // the ticks at which the reader began
+  std::uint64_t later_ = 0;            // the ticks of the time above; at most `begun_`
   std::optional<std::uint64_t> high_;  // the high part of the time below, if it was met
   // Of the records between the time above and the time below.
   std::uint64_t earlier_ = 0, group_ = 0, done_ = 0;
