@@ -165,12 +165,12 @@ class faulty_kernel : public io::kernel {
     known_[fd] = {events, tag};
     return real_.add(set, fd, events, tag);
   }
-  int add_set(int set, int part, std::uint64_t tag) noexcept override {
-    return fails(call::add) ? -fault_ : real_.add_set(set, part, tag);
-  }
   int remove(int set, int fd) noexcept override { return real_.remove(set, fd); }
   int wait_events(int set, epoll_event* events, int most, int timeout_ms) noexcept override {
     return fails(call::wait_events) ? -fault_ : real_.wait_events(set, events, most, timeout_ms);
+  }
+  int wait_for_sets(pollfd* sets, unsigned number, int timeout_ms) noexcept override {
+    return fails(call::wait_events) ? -fault_ : real_.wait_for_sets(sets, number, timeout_ms);
   }
   int duplicate(int fd) noexcept override { return real_.duplicate(fd); }
   int make_bell() noexcept override { return fails(call::make_bell) ? -fault_ : real_.make_bell(); }

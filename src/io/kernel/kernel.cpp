@@ -128,17 +128,14 @@ class real final : public kernel {
     wanted.data.u64 = tag;
     return checked(::epoll_ctl(set, EPOLL_CTL_ADD, fd, &wanted));
   }
-  int add_set(int set, int part, std::uint64_t tag) noexcept override {
-    epoll_event wanted{};
-    wanted.events = EPOLLIN;
-    wanted.data.u64 = tag;
-    return checked(::epoll_ctl(set, EPOLL_CTL_ADD, part, &wanted));
-  }
   int remove(int set, int fd) noexcept override {
     return checked(::epoll_ctl(set, EPOLL_CTL_DEL, fd, nullptr));
   }
   int wait_events(int set, epoll_event* events, int most, int timeout_ms) noexcept override {
     return checked(::epoll_wait(set, events, most, timeout_ms));
+  }
+  int wait_for_sets(pollfd* sets, unsigned number, int timeout_ms) noexcept override {
+    return checked(::poll(sets, number, timeout_ms));
   }
   int duplicate(int fd) noexcept override { return checked(::fcntl(fd, F_DUPFD_CLOEXEC, 0)); }
   // The set reports its edges: it need not be read.
@@ -150,7 +147,7 @@ std::atomic<kernel*> replacement{nullptr};
 
 }  // namespace
 
-int kernel::add_set(int, int, std::uint64_t) noexcept { return -ENOSYS; }
+int kernel::wait_for_sets(pollfd*, unsigned, int) noexcept { return -ENOSYS; }
 
 #if TROUPE_HAS_LIBURING
 int kernel::make_ring(unsigned entries, io_uring* ring, io_uring_params* how) noexcept {

@@ -80,10 +80,9 @@ class kernel {
   virtual int make_set() noexcept = 0;
   virtual int add(int set, int fd, std::uint32_t events, std::uint64_t tag) noexcept = 0;
   virtual int remove(int set, int fd) noexcept = 0;
-  // Adds `part`, a set, to another set, which reports it for as long as it has events; -ENOSYS in a
-  // simulation.
-  virtual int add_set(int set, int part, std::uint64_t tag) noexcept;
   virtual int wait_events(int set, epoll_event* events, int most, int timeout_ms) noexcept = 0;
+  // Waits until one of several sets, or a bell, has something (poll(2)); -ENOSYS in a simulation.
+  virtual int wait_for_sets(pollfd* sets, unsigned number, int timeout_ms) noexcept;
   virtual int duplicate(int fd) noexcept = 0;
   virtual int make_bell() noexcept = 0;
   virtual void ring(int bell) noexcept = 0;

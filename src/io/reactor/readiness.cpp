@@ -9,14 +9,14 @@
 // faster than a read after a write); doing so for reads without a lease.
 //
 // Shards: where more than 16 workers share the reactor, its descriptors are divided into sets, one
-// for each 16 workers, since a set has a mutex that each event and each look takes. The root is a
-// set of these sets, and of the bell: the thread that sleeps there sleeps for all of them. A look
-// into one set does not pass through the door of the root, and needs none: the kernel gives each
-// event to one thread. A flag turns back a second thread that looks into the same set, for it would
-// wait for the mutex.
+// for each 16 workers, since a set has a mutex that each event and each look takes. The thread that
+// sleeps inside sleeps for all sets and the bell, by poll(2). A look into one set does not pass
+// through the door, and needs none: the kernel gives each event to one thread. A flag turns back a
+// second thread that looks into the same set, for it would wait for the mutex.
 // Rejected: a bell and a sleeper for each set, for one idle worker could not sleep for all of them
-// (P10); a set for each worker, for a descriptor would be served where it was opened, and not where
-// there is time.
+// (P10); a set of these sets, for each event would take its lock as well, each added descriptor a
+// mutex of the whole system, and one open file could be added 500 times at most; a set for each
+// worker, for a descriptor would be served where it was opened, and not where there is time.
 // Invariants
 //   R1  an operation that is due is the first of its queue, or was taken out by abandon(). Only its
 //       turn makes it not due.
@@ -70,17 +70,12 @@ class readiness_reactor final : public reactor {
                     unsigned shards)
       : reactor(calls, host), own_(std::move(own)), shards_(shards) {
     try {
-      root_ = checked("epoll_create1", calls.make_set());
+      for (shard& part : shards_) part.set = checked("epoll_create1", calls.make_set());
       bell_ = checked("eventfd", calls.make_bell());
-      checked("epoll_ctl", calls.add(root_, bell_, EPOLLIN, bell_tag));
-      if (shards_.size() == 1) {
-        shards_.front().set = root_;
-        return;
-      }
-      for (shard& part : shards_) {
-        part.set = checked("epoll_create1", calls.make_set());
-        checked("epoll_ctl", calls.add_set(root_, part.set, number_of(part)));
-      }
+      if (shards_.size() == 1)
+        checked("epoll_ctl", calls.add(shards_.front().set, bell_, EPOLLIN, bell_tag));
+      for (const shard& part : shards_) waited_for_.push_back({part.set, POLLIN, 0});
+      waited_for_.push_back({bell_, POLLIN, 0});
     } catch (...) {
       close_all();
       throw;
@@ -256,9 +251,6 @@ class readiness_reactor final : public reactor {
   };
 
   static constexpr std::uint64_t bell_tag = 0;
-  std::uint64_t number_of(const shard& part) const noexcept {
-    return static_cast<std::uint64_t>(&part - shards_.data()) + 1;
-  }
   // By the fraction of a multiple of the golden ratio, which spreads numbers that follow each
   // other, or that leave out each second one, evenly.
   int set_of(const slot& at) const noexcept {
@@ -274,9 +266,8 @@ class readiness_reactor final : public reactor {
   void close_all() noexcept {
     if (bell_ >= 0) calls.close(bell_);
     for (const shard& part : shards_) {
-      if (part.set >= 0 && part.set != root_) calls.close(part.set);
+      if (part.set >= 0) calls.close(part.set);
     }
-    if (root_ >= 0) calls.close(root_);
   }
 
   // From now on the set reports on this slot, even events that are possible already. Returns false
@@ -301,19 +292,21 @@ class readiness_reactor final : public reactor {
     return false;
   }
 
-  // Inside the door. The root reports a set for as long as it has events: those that are left now
-  // are reported to the next thread. It reports sets that remain ready in the same order each time:
-  // looks begin with another one each time, for a set that never runs empty would hide the others.
+  // Inside the door. A set remains ready for as long as it has events: those that are left now are
+  // found by the next thread. Each look begins with another set, for one that never runs empty
+  // would hide the others.
   bool fetch_from_any(sched::fetched_events& events, int timeout_ms, int at_most) noexcept {
     if (shards_.size() == 1) return fetch(shards_.front(), events, timeout_ms, at_most);
-    std::array<epoll_event, 8> ready;
-    const int came =
-        calls.wait_events(root_, ready.data(), static_cast<int>(ready.size()), timeout_ms);
-    const unsigned count = came < 0 ? 0 : static_cast<unsigned>(came);
-    const unsigned first = looks_into_root_++;
-    for (unsigned i = 0; i < count; ++i) {
-      const std::uint64_t tag = ready[(first + i) % count].data.u64;
-      if (tag != bell_tag && fetch(shards_[tag - 1], events, 0, at_most)) return true;
+    const auto waited = static_cast<unsigned>(waited_for_.size());
+    if (calls.wait_for_sets(waited_for_.data(), waited, timeout_ms) <= 0) return false;
+    if (waited_for_.back().revents != 0) {
+      std::uint64_t rings = 0;
+      static_cast<void>(calls.read(bell_, &rings, sizeof rings));
+    }
+    const std::size_t first = looks_++;
+    for (std::size_t i = 0; i < shards_.size(); ++i) {
+      const std::size_t at = (first + i) % shards_.size();
+      if (waited_for_[at].revents != 0 && fetch(shards_[at], events, 0, at_most)) return true;
     }
     return false;
   }
@@ -414,9 +407,10 @@ class readiness_reactor final : public reactor {
   }
 
   const std::unique_ptr<kernel> own_;
-  int root_ = -1, bell_ = -1;
-  unsigned looks_into_root_ = 0;  // inside the door
-  std::vector<shard> shards_;     // at least one; a single one has the root's set
+  int bell_ = -1;
+  std::vector<shard> shards_;       // at least one; a single one also has the bell
+  std::vector<pollfd> waited_for_;  // all sets and the bell; used inside the door
+  std::size_t looks_ = 0;           // into all shards; inside the door
 };
 
 }  // namespace
