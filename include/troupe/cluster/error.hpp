@@ -47,7 +47,7 @@ class error : public troupe::error {
 };
 
 // The handler on another node threw an exception of a type that this program has not registered, or
-// the handler of a durable actor threw. It carries the name of that type, and the text.
+// the handler of a durable actor threw. It carries the name of the exception's type, and the text.
 class remote_exception : public troupe::error {
  public:
   remote_exception(std::string type, const std::string& text)

@@ -45,8 +45,8 @@ concept any_string = container<T> && requires {
   typename T::traits_type;
 };
 
-// A struct, since it is specialized for classes that consist of parts: promotes<T>() queries it
-// whether the parts can be promoted.
+// Whether the parts of a class can be promoted; promotes<T>() reads it. A struct, since it is
+// specialized for classes that consist of parts.
 template <class T>
 struct promotes_parts
     : std::bool_constant<std::uses_allocator_v<T, std::pmr::polymorphic_allocator<>> &&

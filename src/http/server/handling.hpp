@@ -32,7 +32,7 @@ class handling : protected request_source {
   handling(const handling&) = delete;
 
  protected:
-  // `in` must outlive it. The derived class sets request_.head_.
+  // `server` must outlive it. The derived class sets request_.head_.
   explicit handling(const server_state& server);
   ~handling() = default;
 

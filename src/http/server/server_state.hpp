@@ -94,7 +94,7 @@ struct server_state final : std::enable_shared_from_this<server_state>, whole_se
   void end_over_budget(live_connection& live) noexcept;
   // The connection has given up enough, and may wait again.
   void continue_in_budget(live_connection& live) noexcept;
-  // enter: the server watches over the times of `one` from then on. leave: no longer.
+  // enter: the server watches over the times of `live` from then on. leave: no longer.
   void enter(live_connection& live);
   void leave(live_connection& live) noexcept;
   bool is_full() noexcept override;

@@ -68,7 +68,7 @@ class job_pool {
   // the pool of the youngest living runtime which the thread made. Null when there is none.
   static job_pool* current() noexcept;
 
-  // While this lives the calling thread belongs to the pool `of`.
+  // While this lives the calling thread belongs to `pool`.
   class inside {
    public:
     explicit inside(job_pool* pool) noexcept;

@@ -105,7 +105,7 @@ class protocol_state {
     receive(event, from, result);
     return result;
   }
-  // The same; `made` is as new.
+  // The same; `event` is as new.
   void receive(parser::event parsed, parser& from, happened& event);
 
  private:

@@ -78,8 +78,8 @@ struct origin {
 [[noreturn]] void fail_missing(const origin& of);
 [[noreturn]] void fail_malformed(const origin& of);
 
-// Takes pairs off "a=1&b=2", up to the next one with the name of `of`, whose decoded value it puts
-// into `to`. Returns false at the end.
+// Takes pairs off "a=1&b=2", up to the next one with the name of `source`, whose decoded value it
+// puts into `value`. Returns false at the end.
 bool next_pair(std::string_view& left, const origin& source, std::string& value);
 
 template <class T>
