@@ -3,9 +3,9 @@ same sources by the same command, and else compiles.
 
 Usage: built.py TABLE [LAUNCHER...] COMPILER ARGUMENT...   (`prepare` writes the folder TABLE and returns the launcher)
 
-Such a test still does its own configuration, and decides which units are compiled and how, what the archives hold and what is
-linked. A unit with another flag, definition or included file than in this build has another command, and is compiled. So is
-one that includes a file which a build generates, and one of which a source is younger than its object.
+Such a test still runs its own configuration. That decides which units are compiled, with which flags, and which objects are
+archived and linked. A unit with another flag, definition or included file than in this build has another command, and is
+compiled. So is one that includes a file which a build generates, and one of which a source is younger than its object.
 """
 
 import hashlib

@@ -1,5 +1,5 @@
-// nats::protocol_state: what it sends for what it is asked and what comes, also over the end of a
-// connection; and the rules for subjects and headers.
+// nats::protocol_state: the commands that it sends for calls and for received messages, within one
+// connection and over its end; and the rules for subjects and headers.
 #include "nats/protocol/protocol_state.hpp"
 
 #include <gtest/gtest.h>

@@ -245,7 +245,7 @@ TEST_P(flight_recorders_DeathTest, are_written_at_a_crash_with_the_newest_turns_
       ".*flown_stage::third\n.*flown_stage::second\n.*flown_stage::first\n");
 }
 
-// At a crash the other threads go on.
+// The other threads continue while a crash is written.
 TEST_P(flight_recorders, give_records_that_are_newer_than_the_reader_its_own_time) {
   const std::uint64_t began = observe::now_ticks();
   {
@@ -255,7 +255,7 @@ TEST_P(flight_recorders, give_records_that_are_newer_than_the_reader_its_own_tim
   }
   const std::vector<seen_turn> all = turns_since(began, began);
   EXPECT_LT(at(all, "flown_stage::answer"), all.size());
-  for (const seen_turn& one : all) EXPECT_EQ(one.ticks, began) << one.text;
+  for (const seen_turn& turn : all) EXPECT_EQ(turn.ticks, began) << turn.text;
 }
 
 TEST_P(flight_recorders, record_nothing_without_the_option) {

@@ -6,8 +6,9 @@
 
 namespace troupe::test {
 
-// The first byte says into how many pieces the rest is cut. Returns "" if the protocol_state
-// reports and sends the same either way, and keeps what it must; otherwise the difference.
+// The first byte is the number of pieces into which the rest is cut. Returns "" if the
+// protocol_state reports and sends the same for the pieces as for the whole input, and keeps its
+// limits; otherwise the difference.
 std::string nats_difference(std::string_view input);
 
 }  // namespace troupe::test

@@ -1,5 +1,5 @@
-// What a NATS server may say, also a hostile one: the parser and the protocol_state take it in
-// pieces as at once.
+// The bytes of a NATS server, which may be hostile: the parser and the protocol_state give the same
+// results whether the bytes come in pieces or at once.
 #include <gtest/gtest.h>
 
 #include <cstdlib>
