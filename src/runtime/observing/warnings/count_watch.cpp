@@ -20,9 +20,9 @@ void count_watch::look(std::int64_t now_ns, const explains& explained, warning_l
 void count_watch::look_at_failures(std::int64_t now_ns, warning_list& list) {
   std::map<std::pair<std::string_view, std::string_view>, std::uint64_t> sums;
   system_.counts->for_each_thread([&](const actor::thread_counts& counts) {
-    counts.for_each_handler([&](const actor::handler_count& count_of) {
-      if (const std::uint64_t count = count_of.failures.get())
-        sums[{count_of.type->name, name_of(count_of.method)}] += count;
+    counts.for_each_handler([&](const actor::handler_count& handler) {
+      if (const std::uint64_t count = handler.failures.get())
+        sums[{handler.type->name, name_of(handler.method)}] += count;
     });
   });
   for (const auto& [name, count] : sums) {
@@ -47,7 +47,7 @@ void count_watch::look_at_classes(std::int64_t now_ns, const explains& explained
   std::map<std::string_view, class_sum> sums;
   system_.counts->for_each_thread([&](const actor::thread_counts& counts) {
     counts.for_each_class(
-        [&](const actor::class_count& count_of) { sums[count_of.type->name].add(count_of); });
+        [&](const actor::class_count& actors) { sums[actors.type->name].add(actors); });
   });
   const std::int64_t least_ns = std::chrono::nanoseconds(options_.warnings.growth).count();
   for (const auto& [name, all] : sums) {
@@ -90,15 +90,14 @@ void count_watch::add_suspended(std::string_view name, std::uint64_t suspended,
   constexpr std::size_t calls_max = 10'000;
   std::map<std::string, std::pair<std::size_t, std::uint64_t>> places;  // calls, and an actor
   if (const actor::actor_system::gate_guard gate(system_); gate.let_in()) {
-    for (const actor::suspended_call& count_of : actor::find_suspended(system_, calls_max).found) {
-      if (count_of.actor != name || !count_of.waits_for) continue;
-      std::string line = std::string(count_of.method);
-      if (count_of.waits_for->at.line() != 0)
-        line += " at " + actor::place_of(count_of.waits_for->at);
-      line += std::string(" for ") + count_of.waits_for->what + count_of.waits_for->of;
+    for (const actor::suspended_call& call : actor::find_suspended(system_, calls_max).found) {
+      if (call.actor != name || !call.waits_for) continue;
+      std::string line = std::string(call.method);
+      if (call.waits_for->at.line() != 0) line += " at " + actor::place_of(call.waits_for->at);
+      line += std::string(" for ") + call.waits_for->what + call.waits_for->of;
       auto& [calls, actor] = places[std::move(line)];
       ++calls;
-      actor = count_of.id;
+      actor = call.id;
     }
   }
   finding found{warning_kind::growing_suspended, name, {}, 0, is_new ? 1u : 0u};
@@ -203,14 +202,14 @@ void count_watch::add_livelock(std::int64_t now_ns, std::uint64_t per_second, bo
   std::map<std::pair<std::string_view, std::string_view>, std::uint64_t> edges;
   if (system_.counts != nullptr) {
     system_.counts->for_each_thread([&](const actor::thread_counts& counts) {
-      counts.for_each_edge([&](const actor::edge_count& count_of) {
-        if (count_of.sender != nullptr)
-          edges[{count_of.sender->name, count_of.receiver->name}] += count_of.messages.get();
+      counts.for_each_edge([&](const actor::edge_count& edge) {
+        if (edge.sender != nullptr)
+          edges[{edge.sender->name, edge.receiver->name}] += edge.messages.get();
       });
     });
   }
   const auto most =
-      std::ranges::max_element(edges, {}, [](const auto& count_of) { return count_of.second; });
+      std::ranges::max_element(edges, {}, [](const auto& edge) { return edge.second; });
   finding found{warning_kind::livelock, {}, {}, 0, is_new ? 1u : 0u};
   found.subject = "actors";
   if (most != edges.end()) {

@@ -47,19 +47,17 @@ void wait_watch::look(std::int64_t now, warning_list& list) {
   std::vector<late_ask> asks;
   std::vector<actor::long_wait> locks;
   std::map<const void*, std::uint64_t> ids;
-  actor::look_at_waits(system_, unit_now, std::max(asks_before, locks_before),
-                       [&](const actor::long_wait& wait_of) {
-                         if (wait_of.for_lock) {
-                           if (wait_of.first_seen <= locks_before) locks.push_back(wait_of);
-                         } else if (wait_of.first_seen <= asks_before) {
-                           const void* const asked =
-                               wait_of.call.waits_for ? wait_of.call.waits_for->asked : nullptr;
-                           const auto [found, is_new] = ids.try_emplace(asked);
-                           if (is_new && asked != nullptr)
-                             found->second = system_.slots.find_number(asked);
-                           asks.push_back({wait_of, found->second});
-                         }
-                       });
+  actor::look_at_waits(
+      system_, unit_now, std::max(asks_before, locks_before), [&](const actor::long_wait& wait) {
+        if (wait.for_lock) {
+          if (wait.first_seen <= locks_before) locks.push_back(wait);
+        } else if (wait.first_seen <= asks_before) {
+          const void* const asked = wait.call.waits_for ? wait.call.waits_for->asked : nullptr;
+          const auto [found, is_new] = ids.try_emplace(asked);
+          if (is_new && asked != nullptr) found->second = system_.slots.find_number(asked);
+          asks.push_back({wait, found->second});
+        }
+      });
   add_cycles(asks, std::exchange(asks_before_, asks_before), now, list);
   add_locks(locks, std::exchange(locks_before_, locks_before), list);
   if (options_.warnings.ask.count() != 0) look_at_blocked_threads(now, list);
@@ -71,28 +69,27 @@ void wait_watch::look(std::int64_t now, warning_list& list) {
 void wait_watch::add_cycles(std::vector<late_ask>& asks, std::uint32_t before, std::int64_t now_ns,
                             warning_list& list) {
   wait_cycles cycles;
-  for (const late_ask& wait_of : asks) {
-    if (wait_of.asked != 0) cycles.add(wait_of.wait.call.id, wait_of.asked);
+  for (const late_ask& ask : asks) {
+    if (ask.asked != 0) cycles.add(ask.wait.call.id, ask.asked);
   }
   cycles.search();
   std::map<std::size_t, group> calls;
   // of each cycle one ask of each actor, by the actor
   std::map<std::size_t, std::map<std::uint64_t, const late_ask*>> of_actors;
-  for (const late_ask& wait_of : asks) {
-    const std::size_t cycle = cycles.cycle_of(wait_of.wait.call.id, wait_of.asked);
+  for (const late_ask& ask : asks) {
+    const std::size_t cycle = cycles.cycle_of(ask.wait.call.id, ask.asked);
     if (cycle == wait_cycles::none) continue;
-    calls[cycle].add(wait_of.wait, before);
-    of_actors[cycle].try_emplace(wait_of.wait.call.id, &wait_of);
-    actors_in_cycles_[wait_of.wait.call.id] = now_ns;
-    classes_in_cycles_[wait_of.wait.call.actor] = now_ns;
+    calls[cycle].add(ask.wait, before);
+    of_actors[cycle].try_emplace(ask.wait.call.id, &ask);
+    actors_in_cycles_[ask.wait.call.id] = now_ns;
+    classes_in_cycles_[ask.wait.call.actor] = now_ns;
   }
   for (const auto& [cycle, all] : of_actors) add_cycle(path_of(all), calls[cycle], list);
   const auto is_old = [&](const auto& seen) { return now_ns - seen.second > list.lasts().count(); };
   std::erase_if(actors_in_cycles_, is_old);
   std::erase_if(classes_in_cycles_, is_old);
-  std::erase_if(asks, [&](const late_ask& wait_of) {
-    return actors_in_cycles_.contains(wait_of.wait.call.id) &&
-           actors_in_cycles_.contains(wait_of.asked);
+  std::erase_if(asks, [&](const late_ask& ask) {
+    return actors_in_cycles_.contains(ask.wait.call.id) && actors_in_cycles_.contains(ask.asked);
   });
   add_asks(asks, before, list);
 }
@@ -139,8 +136,8 @@ void wait_watch::add_cycle(const std::vector<const late_ask*>& path, const group
 void wait_watch::add_asks(const std::vector<late_ask>& asks, std::uint32_t before,
                           warning_list& list) const {
   std::map<std::pair<std::string_view, std::string_view>, group> groups;
-  for (const late_ask& wait_of : asks)
-    groups[{wait_of.wait.call.actor, wait_of.wait.call.method}].add(wait_of.wait, before);
+  for (const late_ask& ask : asks)
+    groups[{ask.wait.call.actor, ask.wait.call.method}].add(ask.wait, before);
   for (const auto& [key, all] : groups) {
     const actor::suspended_call& call = all.longest->call;
     finding found{warning_kind::unanswered_ask, key.first, key.second, call.id, all.more};
@@ -162,11 +159,11 @@ void wait_watch::add_asks(const std::vector<late_ask>& asks, std::uint32_t befor
 void wait_watch::add_locks(const std::vector<actor::long_wait>& waits, std::uint32_t before,
                            warning_list& list) const {
   std::map<std::string, group> groups;  // by the lock in words
-  for (const actor::long_wait& wait_of : waits) {
-    const actor::awaited& wait = *wait_of.call.waits_for;
+  for (const actor::long_wait& late : waits) {
+    const actor::awaited& wait = *late.call.waits_for;
     std::string lock = std::string(wait.what) + wait.of;
     if (wait.held_since.line() != 0) lock += " since " + actor::place_of(wait.held_since);
-    groups[std::move(lock)].add(wait_of, before);
+    groups[std::move(lock)].add(late, before);
   }
   for (const auto& [lock, all] : groups) {
     const actor::suspended_call& call = all.longest->call;
@@ -194,15 +191,15 @@ void wait_watch::look_at_blocked_threads(std::int64_t now, warning_list& list) {
     decltype(blocked_) blocked;
     std::vector<finding> found;
     bool failed = false;
-    void add(const tasks::blocked_thread& wait_of) noexcept try {
-      const tasks::ask_link* const asked = wait_of.waits_for.asked;
+    void add(const tasks::blocked_thread& thread) noexcept try {
+      const tasks::ask_link* const asked = thread.waits_for.asked;
       if (asked == nullptr || asked->kind != tasks::ask_link::of::answer ||
-          wait_of.waits_for.resolved() || self.system_.slots.find_number(asked->asked) == 0)
+          thread.waits_for.resolved() || self.system_.slots.find_number(asked->asked) == 0)
         return;
-      const auto known = self.blocked_.find(wait_of.number);
+      const auto known = self.blocked_.find(thread.number);
       const std::int64_t since = known == self.blocked_.end() ? now : std::abs(known->second);
       const bool is_late = now - since >= ns_of(self.options_.warnings.ask);
-      blocked.insert({wait_of.number, is_late ? -since : since});
+      blocked.insert({thread.number, is_late ? -since : since});
       if (!is_late) return;
       finding& late = found.emplace_back(finding{warning_kind::unanswered_ask});
       late.method = "a blocked thread";
@@ -219,12 +216,12 @@ void wait_watch::look_at_blocked_threads(std::int64_t now, warning_list& list) {
   };
   look all{*this, now, {}, {}};
   static_cast<void>(
-      tasks::for_each_blocked(&all, [](void* looking, const tasks::blocked_thread& wait_of) {
-        static_cast<look*>(looking)->add(wait_of);
+      tasks::for_each_blocked(&all, [](void* looking, const tasks::blocked_thread& thread) {
+        static_cast<look*>(looking)->add(thread);
       }));
   if (all.failed) throw std::bad_alloc();
   blocked_ = std::move(all.blocked);
-  for (finding& wait_of : all.found) list.add(std::move(wait_of));
+  for (finding& late : all.found) list.add(std::move(late));
 }
 
 }  // namespace troupe::observing
