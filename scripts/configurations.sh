@@ -185,14 +185,19 @@ run_configurations() {
   done
 }
 
-# repeat_suites NAME...: the suites `repeat` times in a row, beside a load if that is asked for.
+# repeat_suites NAME...: the suites `repeat` times in a row, beside a load if that is asked for, which
+# tests/repeats.txt counts for release. Without a name of suites it takes those that the file has below 20.
 repeat_suites() {
-  local name i before why targets=()
+  local name i before why log targets=() few=()
   for name in "$@"; do
     say "$name: building ..."
     why=$(configure "$name")
     if [ -z "$why" ]; then
-      mapfile -t targets < <(needed_targets "$name")
+      if [ -z "$only" ]; then
+        few=(--names "$root/build/$name/log/seldom_repeated")
+        python3 -B scripts/repeats.py left > "${few[1]}"
+      fi
+      mapfile -t targets < <(needed_targets "$name" "${few[@]}")
       why=$(build "$name" "${targets[@]}")
     fi
     if [ -n "$why" ]; then
@@ -203,10 +208,13 @@ repeat_suites() {
   begin_load
   for ((i = 1; i <= repeat; i++)); do
     for name in "$@"; do
-      before=$failed
+      before=$failed log=build/$name/log
       statuses[$name]=0
-      run_suites "$name" "repeated_$i" 9>&-
+      run_suites "$name" "repeated_$i" "${few[@]}" 9>&-
       judge "$name" "repeated_$i"
+      if [ $load = yes ] && [ "$name" = release ] && [ -s "$log/junit_repeated_$i.xml" ] && [ -e tests/repeats.txt ]; then
+        python3 -B scripts/repeats.py record "$log/junit_repeated_$i.xml"
+      fi
       printf '%-8s run %d: %d failed\n' "$name" "$i" $((failed - before))
     done
   done

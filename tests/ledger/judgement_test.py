@@ -14,6 +14,7 @@ sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "scripts"))
 import flakes  # noqa: E402
 import junit  # noqa: E402
 import ledger  # noqa: E402
+import repeats  # noqa: E402
 import test_report  # noqa: E402
 
 CONDITIONS = """# comment
@@ -226,6 +227,25 @@ class Flakes(Judged):
             self.assertEqual(self.may_be_flaky(failed("a/one", output)), [], output)
         for message in ("SEGFAULT", "Subprocess aborted", "ILLEGAL", "BUS_ERROR"):
             self.assertEqual(self.may_be_flaky(failed("a/one", "said this", message)), [], message)
+
+
+class Repeats(unittest.TestCase):
+    def test_a_suite_counts_on_until_it_fails(self):
+        passed, failed = junit.Suite("io/timers", passed=3), junit.Suite("io/files", passed=1, failed=1, failure="said")
+        others = [junit.Suite("tidy/layers", passed=1), junit.Suite("io/skipped", skips=["needs root"])]
+        now = repeats.counted({"io/timers": 19, "io/files": 19, "io/old": 4}, [[passed, failed, *others], [passed]])
+        self.assertEqual(now, {"io/timers": 20, "io/files": 0, "io/old": 4})
+
+    def test_the_file_is_read_as_it_is_written(self):
+        numbers = {"io/files": 3, "http/server": 20}
+        self.assertEqual(repeats.read(repeats.text_of(numbers, 1)), (numbers, 1))
+
+    def test_a_new_suite_has_passed_before_it_lands(self):
+        suites = {"io/files", "io/new"}
+        self.assertIn("io/new is not in tests/repeats.txt", repeats.problems({"io/files": 0}, 1, suites)[0])
+        self.assertIn("2 suites have not passed", repeats.problems({"io/files": 0, "io/new": 19}, 1, suites)[0])
+        self.assertEqual(repeats.problems({"io/files": 0, "io/new": 20}, 1, suites), [])
+        self.assertIn("delete its line", repeats.problems({"io/files": 20, "io/gone": 20}, 0, {"io/files"})[0])
 
 
 class Files(unittest.TestCase):

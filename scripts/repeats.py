@@ -1,0 +1,98 @@
+"""How often in a row each suite has passed beside a load: tests/repeats.txt.
+
+Usage: repeats.py check             is each suite listed that may depend on time, and is no new one below the number?
+       repeats.py left              the names of those that have not passed often enough, one a line
+       repeats.py record JUNIT...   counts on by these runs of release; one that failed begins again
+
+The file has a line `SUITE N` for each suite of tests/ledger/release.txt that starts processes, sockets or
+threads; N stops at 20. `# below 20: M` above them bounds how many suites are below: M only falls, and
+therefore a new suite passes that often before it lands.
+"""
+
+import pathlib
+import re
+import sys
+
+import junit
+import ledger
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent
+FILE = ROOT / "tests/repeats.txt"
+ENOUGH = 20
+# What these check does not depend on time: they read sources, compile, or run in one thread.
+REPEATABLE = {"tidy", "header", "ledger", "compile_fail", "docs", "package", "commands", "layout", "verdicts", "faults",
+              "mutations", "base", "memory", "reflect", "json", "cron", "fuzz", "fuzz_nats", "fuzz_cluster", "determinism"}
+HEAD = ("# How often in a row each suite has passed beside a load: scripts/repeats.py, written by "
+        "`./test --repeat N --beside-load [NAME]`.\n")
+BOUND = re.compile(rf"^# below {ENOUGH}: (\d+)$", re.MULTILINE)
+
+
+def depends_on_time(suite):
+    room = suite.split("/")[0]
+    return room not in REPEATABLE and not room.startswith("model_")
+
+
+def read(text):
+    """({suite: number}, the bound)."""
+    bound = BOUND.search(text)
+    return {name: int(number) for name, number in re.findall(r"^([^#\s]\S*) (\d+)$", text, re.MULTILINE)}, int(bound[1]) if bound else 0
+
+
+def below(numbers):
+    return [suite for suite, number in numbers.items() if number < ENOUGH]
+
+
+def text_of(numbers, bound):
+    lines = [f"{suite} {numbers[suite]}" for suite in sorted(numbers)]
+    return HEAD + f"# below {ENOUGH}: {bound}\n" + "\n".join(lines) + "\n"
+
+
+def suites_listed(root=ROOT):
+    entries = ledger.read_file(root / "tests/ledger/release.txt", ledger.parse) or {}
+    return {suite for suite, entry in entries.items() if entry.expected() > 0 and depends_on_time(suite)}
+
+
+def problems(numbers, bound, suites):
+    """What is wrong with the file, a sentence each."""
+    said = [f"{suite} is not in tests/repeats.txt: run `./test --repeat {ENOUGH} --beside-load '^{suite}$'`"
+            for suite in sorted(suites - set(numbers))]
+    said += [f"{suite} is no suite of tests/ledger/release.txt any more: delete its line in tests/repeats.txt"
+             for suite in sorted(set(numbers) - suites)]
+    few = len(below(numbers))
+    if few > bound:
+        said.append(f"{few} suites have not passed {ENOUGH} times in a row beside a load, {bound} are allowed: "
+                    f"run `./test --repeat {ENOUGH} --beside-load NAME` for the new ones")
+    return said
+
+
+def counted(numbers, runs):
+    """The numbers after these runs, each a list of suites."""
+    result = dict(numbers)
+    for suites in runs:
+        for suite in suites:
+            if not depends_on_time(suite.name) or suite.passed + suite.failed == 0:
+                continue
+            result[suite.name] = 0 if suite.failure is not None else min(result.get(suite.name, 0) + 1, ENOUGH)
+    return result
+
+
+def main():
+    words = sys.argv[1:]
+    numbers, bound = read(FILE.read_text() if FILE.exists() else "")
+    if words == ["check"]:
+        said = problems(numbers, bound, suites_listed())
+        print("\n".join(said or ["repeats"]))
+        return 1 if said else 0
+    if words == ["left"]:
+        print("\n".join(below(numbers)))
+        return 0
+    if len(words) > 1 and words[0] == "record":
+        numbers = counted(numbers, [junit.read(path) for path in words[1:]])
+        FILE.write_text(text_of(numbers, min(bound, len(below(numbers)))))
+        return 0
+    print(__doc__, file=sys.stderr)
+    return 2
+
+
+if __name__ == "__main__":
+    sys.exit(main())
