@@ -8,7 +8,7 @@
 #include "io/reactor/reactor.hpp"
 #include "log/writer.hpp"
 #include "sched/stealing/work_stealing.hpp"
-#include "task/timers.hpp"
+#include "task/timers/timers.hpp"
 #include "task/traces/spans.hpp"
 
 namespace {

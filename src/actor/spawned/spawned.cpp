@@ -13,7 +13,7 @@
 #include "actor/system/actor_system.hpp"
 #include "actor/turn/turn.hpp"
 #include "sched/stealing/worker.hpp"
-#include "task/timers.hpp"
+#include "task/timers/timers.hpp"
 #include "troupe/actor/call.hpp"
 #include "troupe/actor/spawn_task.hpp"
 #include "troupe/observe/trace.hpp"

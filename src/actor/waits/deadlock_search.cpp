@@ -23,7 +23,7 @@
 #include "base/invariant.hpp"
 #include "task/running/job_waits.hpp"
 #include "task/running/main_lanes.hpp"
-#include "task/timers.hpp"
+#include "task/timers/timers.hpp"
 #include "troupe/task/future.hpp"
 #include "troupe/task/side_call.hpp"
 #include "troupe/task/when.hpp"

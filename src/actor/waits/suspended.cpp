@@ -8,7 +8,7 @@
 #include "actor/mailbox/activation.hpp"
 #include "actor/spawned/spawned.hpp"
 #include "actor/waits/hold_parked.hpp"
-#include "task/timers.hpp"
+#include "task/timers/timers.hpp"
 #include "troupe/task/side_call.hpp"
 
 namespace troupe::actor {

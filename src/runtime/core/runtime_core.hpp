@@ -33,7 +33,7 @@
 #include "sched/policies/thread_executor.hpp"
 #include "sched/wake_descriptor.hpp"
 #include "task/running/running.hpp"
-#include "task/timers.hpp"
+#include "task/timers/timers.hpp"
 #include "troupe/base/unique_function.hpp"
 #include "troupe/runtime/metrics.hpp"
 #include "troupe/runtime/options.hpp"

@@ -12,7 +12,7 @@
 #include "actor/waits/suspended.hpp"
 #include "observe/numbers/tables.hpp"
 #include "runtime/observing/numbers/json_text.hpp"
-#include "task/timers.hpp"
+#include "task/timers/timers.hpp"
 #include "troupe/actor/method_message.hpp"
 
 namespace troupe::observing {

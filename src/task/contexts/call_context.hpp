@@ -18,7 +18,7 @@
 #include <utility>
 
 #include "base/invariant.hpp"
-#include "task/timers.hpp"
+#include "task/timers/timers.hpp"
 #include "task/traces/spans.hpp"
 #include "troupe/base/small_mutex.hpp"
 #include "troupe/memory/block_pool.hpp"

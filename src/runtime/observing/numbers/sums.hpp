@@ -12,7 +12,7 @@
 #include "observe/counting/histogram.hpp"
 #include "observe/numbers/number.hpp"
 #include "runtime/observing/times/thread_times.hpp"
-#include "task/timers.hpp"
+#include "task/timers/timers.hpp"
 #include "troupe/log/log.hpp"
 #include "troupe/runtime/metrics.hpp"
 

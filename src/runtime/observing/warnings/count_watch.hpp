@@ -14,7 +14,7 @@
 #include "observe/numbers/number.hpp"
 #include "runtime/observing/warnings/repetition.hpp"
 #include "runtime/observing/warnings/warning_list.hpp"
-#include "task/timers.hpp"
+#include "task/timers/timers.hpp"
 
 namespace troupe::observing {
 

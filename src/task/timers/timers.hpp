@@ -18,7 +18,7 @@
 #include "base/walks/waiters_first.hpp"
 #include "observe/counting/histogram.hpp"
 #include "sched/runtime_host.hpp"
-#include "task/wheel.hpp"
+#include "task/timers/wheel.hpp"
 #include "troupe/base/futex.hpp"
 #include "troupe/base/platform.hpp"
 #include "troupe/base/small_mutex.hpp"

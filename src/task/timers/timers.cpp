@@ -1,4 +1,4 @@
-#include "task/timers.hpp"
+#include "task/timers/timers.hpp"
 
 #include <algorithm>
 #include <chrono>

@@ -1,4 +1,4 @@
-#include "task/wheel.hpp"
+#include "task/timers/wheel.hpp"
 
 #include <gtest/gtest.h>
 
