@@ -30,6 +30,7 @@ LEASES_A_SHARE = 16  # of a worker, before it changes the common count
 SPANS_A_SHARE = 32  # permits that a shard takes at once, with the exporter's defaults
 GROUP = 16  # workers for each searcher
 WORKERS_A_SHARD = 16  # of the reactor
+WORKERS_A_WHEEL = 8  # of the timers of more than 16 workers
 SEARCHED = 6  # victims that a searcher looks at before it looks at all
 
 
@@ -81,6 +82,11 @@ def fetched(cores):
     return max(look, changes(2, cores)) / math.ceil(cores / WORKERS_A_SHARD)
 
 
+def wheels(cores):
+    """Of timers: the address of each chooses one."""
+    return 1 if cores <= 16 else math.ceil(cores / WORKERS_A_WHEEL)
+
+
 ROWS = [
     ("events of I/O, by the doors", lambda p: EVENT_SERVED, fetched, True),
     ("waits for I/O, by their count", lambda p: changes(3, p),
@@ -93,8 +99,8 @@ ROWS = [
     ("steals, on a virtual machine", lambda p: steal_before(p, MEMBARRIER_VIRTUAL),
      lambda p: steal_now(p, MEMBARRIER_VIRTUAL), True),
     ("parts of forks, by the pool's mutex", lambda p: MEMBARRIER[p] + p * LINE[p], part_now, True),
-    ("timers, armed and cancelled", lambda p: 2 * locked(p, 50, 3), lambda p: 2 * locked(p, 50, 2),
-     True),
+    ("timers, armed and cancelled", lambda p: 2 * locked(p, 50, 3),
+     lambda p: 2 * locked(p, 50, 2) / wheels(p), True),
     ("accepted connections, by one task", lambda p: 7000 + 4 * locked(p, 60, 3), "same", False),
     ("lines of the log, by the buffer's mutex", lambda p: locked(p, 50, 4) + changes(1, p),
      lambda p: locked(p, 50, 1), True),

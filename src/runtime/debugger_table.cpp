@@ -14,8 +14,8 @@
 #include "observe/kinds.hpp"
 #include "task/running/running.hpp"
 #include "task/timers/timers.hpp"
-#include "task/turn_of_others.hpp"
 #include "task/timers/wheel.hpp"
+#include "task/turn_of_others.hpp"
 #include "troupe/actor/conditional_message.hpp"
 #include "troupe/actor/spawn_task.hpp"
 #include "troupe/io/operations/suspension.hpp"
@@ -164,7 +164,10 @@ struct debugger_view {
       TROUPE_OFFSET(ask_link, forwarded),
       TROUPE_OFFSET(ask_link, at),
       TROUPE_OFFSET(ask_link, kind),
-      TROUPE_OFFSET(timers, wheel_),
+      TROUPE_OFFSET(timers, wheels_),
+      TROUPE_OFFSET(timers, number_),
+      TROUPE_OFFSET(guarded_wheel, wheel_),
+      {"guarded_wheel.size", as_u32(sizeof(guarded_wheel))},
       {"wheel.slot_count", as_u32(wheel::levels* wheel::slots)},
       TROUPE_OFFSET(wheel, slots_),
       TROUPE_OFFSET(wheel, due_),

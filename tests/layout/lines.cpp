@@ -40,12 +40,13 @@ constexpr pair pairs[] = {
     PAIR(actor::actor_system, executors, entrance),
     PAIR(actor::actor_system, dead_letters, entrance),
     PAIR(actor::actor_system, entrance, sleepers),
-    PAIR(tasks::timers, has_thread_, mutex_),
+    PAIR(tasks::timers, number_, wakes_),
     PAIR(tasks::span_list, parent_based_, records_.granted_),
     PAIR(log::writer, form_, buffer_mutex_),
 };
 static_assert(alignof(sched::work_stealing) >= line && alignof(io::reactor) >= line &&
               alignof(actor::actor_system) >= line);
+static_assert(alignof(tasks::guarded_wheel) >= line);
 static_assert(alignof(io::slot) >= line && sizeof(io::slot) == line);
 static_assert(sizeof(io::reactor::shard) % line == 0);
 

@@ -8,13 +8,14 @@
 #include "io/reactor/make_reactor.hpp"
 #include "support/conformance.hpp"
 #include "support/open_files.hpp"
+#include "task/timers/timers.hpp"
 
 namespace troupe::test {
 
 struct io_setting {
   setting on;
   io_backend by = io_backend::epoll;
-  unsigned shards = 0;  // of the reactor; 0: as many as the pool asks for
+  unsigned shards = 0;  // of the reactor, and wheels of the timers; 0: as many as the pool needs
 };
 
 inline const char* name_of(io_backend one) {
@@ -57,9 +58,10 @@ inline void skip_other_policies(const io_setting& tested) {
   if (forced != nullptr && *forced != '\0' && forced != std::string(name_of(tested.on.policy)))
     GTEST_SKIP() << "TROUPE_POLICY is set: " << forced;
 }
-// The reactors that are made from now on have the setting's shards.
+// The reactors that are made from now on have the setting's shards, and the timers as many wheels.
 inline runtime_options options_for(const io_setting& tested) {
   io::set_shards(tested.shards);
+  tasks::timers::set_wheels(tested.shards);
   runtime_options chosen;
   chosen.workers = tested.on.workers;
   chosen.policy = tested.on.policy;

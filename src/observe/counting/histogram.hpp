@@ -36,6 +36,10 @@ class value_counts {
     counts_[bucket] += times;
     all_ += times;
   }
+  void add(const value_counts& others) noexcept {
+    for (std::size_t i = 0; i < buckets; ++i) counts_[i] += others.counts_[i];
+    all_ += others.all_;
+  }
   std::uint64_t count() const noexcept { return all_; }
   // The value below which this part of all values lies, from 0 to 1: the middle of its bucket. 0 if
   // there is no value.

@@ -85,7 +85,7 @@ runtime_core::runtime_core(runtime_options chosen)
     system->observes_dead_letters = options.on_dead_letter != nullptr;
     system->began_ns = system->is_simulated ? 0 : now_ns();
     sched::runtime_host& self = *this;
-    clock = std::make_unique<tasks::timers>(self, !system->is_simulated);
+    clock = std::make_unique<tasks::timers>(self, !system->is_simulated, options.workers);
     if (options.observe) clock->count_sources();
     const auto chooses = [](void* actor, std::uint32_t count) noexcept {
       return tasks::runtime_state::of(actor).runtime.choose_case(count);
@@ -826,13 +826,13 @@ std::string runtime_core::running() const {
 std::string runtime_core::dump() {
   const actor::actor_system::gate_guard gate(*system);
   if (!gate.let_in()) return "troupe: dump: the runtime is ending\n";
-  const tasks::timers::counts timers = clock->count(&system->deadlocks->own_timer());
+  const tasks::timer_counts timers = clock->count(&system->deadlocks->own_timer());
   std::size_t holds = 0;
   {
     std::lock_guard lock(holds_mutex_);
     holds = static_cast<std::size_t>(holds_);
   }
-  if (timers.strong != 0 && holds != 0) --holds;  // the strong timers' own hold
+  holds -= std::min(holds, static_cast<std::size_t>(timers.holds));  // the timers' own
   std::string text = "troupe: dump: " + counted(pool->workers(), "worker") + ", " +
                      counted(pool->queued(), "turn") + " queued, " +
                      counted(timers.armed, "timer") + " armed, " + counted(holds, "hold") + ", " +

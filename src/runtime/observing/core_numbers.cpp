@@ -190,7 +190,7 @@ void collect_workers(row_sink& rows, const std::string& runtime, const runtime_m
 
 void collect_work(row_sink& rows, const std::string& runtime, runtime_core& core) {
   const double ns_per_tick = ns_per_tick_of(core);
-  const tasks::timers::source_counts timers = core.clock->count_by_source();
+  const tasks::source_counts timers = core.clock->count_by_source();
   for (std::size_t i = 0; i < timers.size(); ++i)
     rows.add(timer_numbers, {runtime, std::string(timer_source_names[i])}, timers[i]);
   constexpr double ns_per_ns = 1;

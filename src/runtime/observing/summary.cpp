@@ -96,7 +96,7 @@ void write_metrics(json_text& out, const runtime_metrics& now, const thread_time
 }
 
 void write_timers(json_text& out, tasks::timers& clock) {
-  const tasks::timers::source_counts all = clock.count_by_source();
+  const tasks::source_counts all = clock.count_by_source();
   out.key("timers").open('[');
   for (std::size_t i = 0; i < all.size(); ++i) {
     out.open('{').member("source", timer_source_names[i]);

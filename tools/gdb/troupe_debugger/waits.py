@@ -5,6 +5,7 @@ from .names import short_file
 
 COROUTINES_MOST = 100_000
 FORWARDED_MOST = 100
+WHEELS_MOST = 1000
 
 
 class Coroutine:
@@ -279,10 +280,13 @@ def sleepers(program, system, most):
     if clock == 0:
         return
     sleeps = {act for act, kind in table.functions.items() if kind == "sleep"}
-    wheel = clock + table["timers.wheel_"]
     slot_bytes = 2 * 8
-    lists = [wheel + table["wheel.due_"]]
-    lists += [wheel + table["wheel.slots_"] + i * slot_bytes for i in range(table["wheel.slot_count"])]
+    lists = []
+    for number in range(min(memory.u32(clock + table["timers.number_"]), WHEELS_MOST)):
+        guarded = memory.word(clock + table["timers.wheels_"]) + number * table["guarded_wheel.size"]
+        wheel = guarded + table["guarded_wheel.wheel_"]
+        lists.append(wheel + table["wheel.due_"])
+        lists += [wheel + table["wheel.slots_"] + i * slot_bytes for i in range(table["wheel.slot_count"])]
     link = table["timer.link"] + table["link.next"]
     for at in lists:
         first = memory.word(at + table["list.first"])

@@ -177,7 +177,7 @@ const observe::number_table<worker_metrics> worker_numbers{
      counter_of<&worker_metrics::woken>("woken", "How often the worker was woken."),
      gauge_of<&worker_metrics::queued>("queued", "Runnables in the worker's queue.")}};
 
-using source_count = tasks::timers::source_count;
+using tasks::source_count;
 const observe::number_table<source_count> timer_numbers{
     "troupe_timers",
     {"runtime", "source"},

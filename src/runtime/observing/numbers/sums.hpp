@@ -77,7 +77,7 @@ struct time_of_one {
 extern const observe::number_table<log::counts> log_numbers;
 extern const observe::number_table<runtime_metrics> runtime_numbers;
 extern const observe::number_table<worker_metrics> worker_numbers;
-extern const observe::number_table<tasks::timers::source_count> timer_numbers;
+extern const observe::number_table<tasks::source_count> timer_numbers;
 extern const observe::number_table<operation_sum> operation_numbers;
 extern const observe::number_table<time_of_one> operation_times;
 extern const observe::number_table<lazy_sum> lazy_numbers;

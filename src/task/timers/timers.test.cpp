@@ -1,0 +1,190 @@
+// Timers with several wheels behave as those with one: tests from many threads, which one thread
+// serves.
+#include "task/timers/timers.hpp"
+
+#include <gtest/gtest.h>
+
+#include <array>
+#include <atomic>
+#include <chrono>
+#include <memory>
+#include <semaphore>
+#include <set>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "support/runtime_host.hpp"
+
+namespace troupe::tasks {
+namespace {
+
+using namespace std::chrono_literals;
+
+constexpr unsigned threads_of_test = 4;
+constexpr auto patience = 20s;
+
+struct counted_timer final : timer {
+  explicit counted_timer(bool is_weak = false) noexcept
+      : timer(&on_time, timer_source::after, is_weak) {}
+
+  static void on_time(timer& self) noexcept {
+    auto& entry = static_cast<counted_timer&>(self);
+    if (base::now_ns() < entry.due_ns) entry.early = true;
+    if (entry.gate != nullptr) entry.gate->acquire();
+    ++entry.times;
+    if (entry.done != nullptr) entry.done->release();
+  }
+
+  std::int64_t due_ns = 0;
+  std::atomic<int> times{0};
+  std::atomic<bool> early{false};
+  std::counting_semaphore<>* done = nullptr;
+  std::counting_semaphore<>* gate = nullptr;
+};
+
+class timers_of : public testing::TestWithParam<unsigned> {
+ protected:
+  void SetUp() override { timers::set_wheels(GetParam()); }
+  void TearDown() override { timers::set_wheels(0); }
+
+  void arm(counted_timer& entry, std::chrono::nanoseconds span) {
+    entry.due_ns = clock_->now_ns() + span.count();
+    clock_->arm(entry, entry.due_ns);
+  }
+
+  test::runtime_host host_;
+  std::unique_ptr<timers> made_;
+  timers* clock_ = nullptr;
+  void begin() {
+    made_ = std::make_unique<timers>(host_, true, threads_of_test);
+    clock_ = made_.get();
+  }
+};
+
+TEST_P(timers_of, each_timer_of_many_threads_expires_once_or_is_cancelled) {
+  begin();
+  constexpr std::size_t timers_each = 500;
+  std::vector<std::unique_ptr<counted_timer>> all;
+  for (std::size_t i = 0; i < threads_of_test * timers_each; ++i)
+    all.push_back(std::make_unique<counted_timer>());
+  std::atomic<int> cancelled{0};
+  std::vector<std::thread> threads;
+  for (std::size_t thread = 0; thread < threads_of_test; ++thread) {
+    threads.emplace_back([&, thread] {
+      for (std::size_t i = 0; i < timers_each; ++i)
+        arm(*all[thread * timers_each + i], std::chrono::microseconds(i % 7 * 500));
+      for (std::size_t i = 0; i < timers_each; i += 2) {
+        counted_timer& entry = *all[thread * timers_each + i];
+        if (clock_->cancel(entry)) {
+          ++cancelled;
+          EXPECT_EQ(entry.times, 0);
+        } else {
+          EXPECT_EQ(entry.times, 1) << "cancel() waits for the function";
+        }
+      }
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  const auto late = std::chrono::steady_clock::now() + patience;
+  const auto expired = [&] {
+    int sum = 0;
+    for (const auto& entry : all) sum += entry->times;
+    return sum;
+  };
+  while (expired() + cancelled != static_cast<int>(all.size()) &&
+         std::chrono::steady_clock::now() < late)
+    std::this_thread::sleep_for(1ms);  // sleeps: until the last one has expired
+  EXPECT_EQ(expired() + cancelled, static_cast<int>(all.size()));
+  for (const auto& entry : all) EXPECT_FALSE(entry->early);
+  while (clock_->count().strong != 0 && std::chrono::steady_clock::now() < late)
+    std::this_thread::sleep_for(1ms);  // sleeps: a function has returned before it is counted
+  EXPECT_EQ(clock_->count().armed, 0u);
+  EXPECT_EQ(host_.holds, 0);
+}
+
+TEST_P(timers_of, an_earlier_timer_of_any_wheel_wakes_the_thread) {
+  begin();
+  std::vector<std::unique_ptr<counted_timer>> far;
+  for (int i = 0; i < 64; ++i) {
+    far.push_back(std::make_unique<counted_timer>());
+    arm(*far.back(), 1h);
+  }
+  std::counting_semaphore<> done(0);
+  for (int round = 0; round < 200; ++round) {
+    const auto near = std::make_unique<counted_timer>();
+    near->done = &done;
+    arm(*near, 100us);
+    ASSERT_TRUE(done.try_acquire_for(patience)) << "round " << round;
+    EXPECT_FALSE(clock_->cancel(*near));
+  }
+  EXPECT_EQ(clock_->count().armed, far.size());
+  for (const auto& entry : far) EXPECT_TRUE(clock_->cancel(*entry));
+}
+
+TEST_P(timers_of, looks_and_counts_find_the_timers_of_all_wheels) {
+  begin();
+  clock_->count_sources();
+  std::vector<std::unique_ptr<counted_timer>> all;
+  std::set<const timer*> armed;
+  for (int i = 0; i < 300; ++i) {
+    all.push_back(std::make_unique<counted_timer>(i % 3 == 0));
+    arm(*all.back(), 1h);
+    armed.insert(all.back().get());
+  }
+  EXPECT_EQ(host_.holds, static_cast<int>(std::min(GetParam(), 4u)));
+  EXPECT_EQ(clock_->count().armed, 300u);
+  EXPECT_EQ(clock_->count(all[5].get()).armed, 299u);
+  EXPECT_EQ(clock_->count().strong, 200);
+  std::set<const timer*> seen;
+  clock_->for_each([&](const timer& entry) { seen.insert(&entry); }, [] { return true; });
+  EXPECT_EQ(seen, armed);
+  int pieces = 0;
+  clock_->for_each([](const timer&) {}, [&] { return ++pieces < 2; });
+  EXPECT_EQ(pieces, 2) << "a walk ends where it is told to";
+  EXPECT_TRUE(clock_->while_armed(*all[7], [] {}));
+  EXPECT_TRUE(clock_->take_back(*all[7]));
+  EXPECT_FALSE(clock_->while_armed(*all[7], [] {}));
+
+  timer_list taken = clock_->take_back_all([](const timer& entry) { return entry.weak; });
+  int weak = 0;
+  while (taken.pop_front() != nullptr) ++weak;
+  EXPECT_EQ(weak, 100);
+  clock_->shut_down();
+  clock_->expire_all();
+  EXPECT_EQ(clock_->count().armed, 0u);
+  EXPECT_EQ(host_.holds, 0);
+  const source_count counts =
+      clock_->count_by_source()[static_cast<std::size_t>(timer_source::after)];
+  EXPECT_EQ(counts.armed, 300u);
+  EXPECT_EQ(counts.cancelled, 101u);
+  EXPECT_EQ(counts.expired, 199u);
+  EXPECT_EQ(clock_->count_lateness().count(), 199u);
+}
+
+TEST_P(timers_of, a_cancel_waits_for_the_function_that_runs) {
+  begin();
+  std::counting_semaphore<> gate(0), cancelled(0);
+  counted_timer slow;
+  slow.gate = &gate;
+  arm(slow, 0ns);
+  const auto late = std::chrono::steady_clock::now() + patience;
+  while (clock_->count().armed != 0 && std::chrono::steady_clock::now() < late)
+    std::this_thread::yield();
+  std::thread canceller([&] {
+    EXPECT_FALSE(clock_->cancel(slow));
+    EXPECT_EQ(slow.times, 1);
+    cancelled.release();
+  });
+  EXPECT_FALSE(cancelled.try_acquire_for(5ms));
+  gate.release();
+  EXPECT_TRUE(cancelled.try_acquire_for(patience));
+  canceller.join();
+}
+
+INSTANTIATE_TEST_SUITE_P(wheels, timers_of, testing::Values(1u, 4u), [](const auto& tested) {
+  return std::to_string(tested.param) + "_wheels";
+});
+
+}  // namespace
+}  // namespace troupe::tasks
