@@ -2,8 +2,8 @@
 
 namespace troupe::http {
 
-int status_of(fault one) noexcept {
-  switch (one) {
+int status_of(fault reason) noexcept {
+  switch (reason) {
     case fault::bad_version:
       return 505;
     case fault::unknown_method:
@@ -29,8 +29,8 @@ int status_of(fault one) noexcept {
   }
 }
 
-const char* text_of(fault one) noexcept {
-  switch (one) {
+const char* text_of(fault reason) noexcept {
+  switch (reason) {
     case fault::none:
       return "nothing is wrong";
     case fault::bad_start_line:

@@ -75,8 +75,8 @@ constexpr std::pair<int, std::string_view> reasons[] = {
 
 }  // namespace
 
-std::string_view name_of(method one) noexcept {
-  return method_names[static_cast<std::size_t>(one)];
+std::string_view name_of(method verb) noexcept {
+  return method_names[static_cast<std::size_t>(verb)];
 }
 
 method method_named(std::string_view name) noexcept {

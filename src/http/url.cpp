@@ -16,26 +16,30 @@ constexpr std::uint16_t http_port = 80, https_port = 443;
 
 [[noreturn]] void refuse(std::string_view text, const char* why) {
   std::string shown;
-  for (const char one : text.substr(0, 200)) shown += one >= ' ' && one < 0x7f ? one : '?';
+  for (const char character : text.substr(0, 200))
+    shown += character >= ' ' && character < 0x7f ? character : '?';
   throw client_error(client_failure::bad_url, shown, why);
 }
 
-char lower(char one) noexcept {
-  return one >= 'A' && one <= 'Z' ? static_cast<char>(one - 'A' + 'a') : one;
+char lower(char character) noexcept {
+  return character >= 'A' && character <= 'Z' ? static_cast<char>(character - 'A' + 'a')
+                                              : character;
 }
 
-bool is_in_host(char one) noexcept {
-  return (one >= '0' && one <= '9') || (lower(one) >= 'a' && lower(one) <= 'z') || one == '-' ||
-         one == '.' || one == '_';
+bool is_in_host(char character) noexcept {
+  return (character >= '0' && character <= '9') ||
+         (lower(character) >= 'a' && lower(character) <= 'z') || character == '-' ||
+         character == '.' || character == '_';
 }
 
-bool is_visible(char one) noexcept { return one > ' ' && one < 0x7f; }
+bool is_visible(char character) noexcept { return character > ' ' && character < 0x7f; }
 
-void append_encoded(std::string& to, char one) {
+void append_encoded(std::string& to, char character) {
   constexpr char digits[] = "0123456789ABCDEF";
-  const auto byte = static_cast<unsigned char>(one);
-  if (is_visible(one) && std::string_view("\"<>\\^`{|}").find(one) == std::string_view::npos) {
-    to += one;
+  const auto byte = static_cast<unsigned char>(character);
+  if (is_visible(character) &&
+      std::string_view("\"<>\\^`{|}").find(character) == std::string_view::npos) {
+    to += character;
   } else {
     to += '%';
     to += digits[byte >> 4];
@@ -46,8 +50,9 @@ void append_encoded(std::string& to, char one) {
 // Returns the text without its fragment.
 std::string_view checked(std::string_view text) {
   if (text.size() > url_bytes_max) refuse(text, "it is longer than 8192 bytes");
-  for (const char one : text) {
-    if (static_cast<unsigned char>(one) < ' ' || one == 0x7f) refuse(text, "it has a control byte");
+  for (const char character : text) {
+    if (static_cast<unsigned char>(character) < ' ' || character == 0x7f)
+      refuse(text, "it has a control byte");
   }
   return text.substr(0, text.find('#'));
 }
@@ -122,7 +127,7 @@ url url::parse(std::string_view text, bool encodes) {
   }
   if (!target.starts_with('/')) parsed.target_ = "/";
   if (encodes) {
-    for (const char one : target) append_encoded(parsed.target_, one);
+    for (const char character : target) append_encoded(parsed.target_, character);
   } else if (std::all_of(target.begin(), target.end(), is_visible)) {
     parsed.target_ += target;
   } else {

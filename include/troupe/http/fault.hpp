@@ -46,9 +46,9 @@ enum class fault : std::uint8_t {
 };
 
 // 400, 408, 413, 414, 415, 417, 431, 501, 503, 505.
-int status_of(fault one) noexcept;
+int status_of(fault reason) noexcept;
 // "there are several Host fields", …
-const char* text_of(fault one) noexcept;
+const char* text_of(fault reason) noexcept;
 
 // The peer's message is refused. Thrown by functions that read a body. If a handler does not catch
 // it, the server answers the request with its status.

@@ -26,7 +26,7 @@ enum class method : std::uint8_t {
 };
 
 // "GET"; "" for `other`.
-std::string_view name_of(method one) noexcept;
+std::string_view name_of(method verb) noexcept;
 // Method names are case-sensitive: "get" is `other`.
 method method_named(std::string_view name) noexcept;
 
@@ -85,8 +85,8 @@ class fields {
     using value_type = field;
     using difference_type = std::ptrdiff_t;
     iterator() = default;
-    iterator(const fields* of, std::size_t at) noexcept : of_(of), at_(at) {}
-    field operator*() const noexcept { return (*of_)[at_]; }
+    iterator(const fields* source, std::size_t at) noexcept : source_(source), at_(at) {}
+    field operator*() const noexcept { return (*source_)[at_]; }
     iterator& operator++() noexcept {
       ++at_;
       return *this;
@@ -99,7 +99,7 @@ class fields {
     friend bool operator==(const iterator&, const iterator&) = default;
 
    private:
-    const fields* of_ = nullptr;
+    const fields* source_ = nullptr;
     std::size_t at_ = 0;
   };
   iterator begin() const noexcept { return {this, 0}; }

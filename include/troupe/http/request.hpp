@@ -114,9 +114,9 @@ class request {
   //     }
   template <class T>
   T query(std::string_view name) const {
-    const values::origin of{"query parameter", name};
-    return values::typed<T>(of, [&, left = query()](std::string& text) mutable {
-      return values::next_pair(left, of, text);
+    const values::origin source{"query parameter", name};
+    return values::typed<T>(source, [&, left = query()](std::string& text) mutable {
+      return values::next_pair(left, source, text);
     });
   }
   // The same, and `otherwise` if there is none.

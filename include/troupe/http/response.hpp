@@ -151,7 +151,7 @@ class response {
   }
   // Adds a Set-Cookie. Throws usage_error as cookie::text() does (values/cookie.hpp).
   response& cookie(const http::cookie& set) &;
-  response&& cookie(const http::cookie& one) && { return std::move(cookie(one)); }
+  response&& cookie(const http::cookie& set) && { return std::move(cookie(set)); }
   // The value of the first field of that name that was added; "" if there is none.
   std::string_view field(std::string_view name) const noexcept;
   bool has_field(std::string_view name) const noexcept { return field(name).data() != nullptr; }
@@ -176,7 +176,7 @@ class response {
   struct special;
   struct compression;
   struct end_special {
-    void operator()(special* one) const noexcept;
+    void operator()(special* ended) const noexcept;
   };
   special& extra();
 

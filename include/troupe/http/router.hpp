@@ -342,7 +342,7 @@ class router {
   // for a malformed pattern, and after the router was moved into a server, which keeps its routes
   // unchanged.
   std::size_t remove(std::string_view pattern);
-  std::size_t remove(method of, std::string_view pattern);
+  std::size_t remove(method removed, std::string_view pattern);
   template <class Handler>
   [[deprecated(
       "troupe: router::remove takes a route away; a handler of DELETE is added by del()")]] router&
@@ -373,12 +373,12 @@ class router {
   //       });
   //     }
   template <class F>
-  router& around(F&& what) {
-    return add_around({}, make_around(std::forward<F>(what)), answers_options<F>);
+  router& around(F&& function) {
+    return add_around({}, make_around(std::forward<F>(function)), answers_options<F>);
   }
   template <class F>
-  router& around(std::string_view pattern, F&& what) {
-    return add_around(pattern, make_around(std::forward<F>(what)), answers_options<F>);
+  router& around(std::string_view pattern, F&& function) {
+    return add_around(pattern, make_around(std::forward<F>(function)), answers_options<F>);
   }
 
   // The rest is for the library's own use.
@@ -415,16 +415,16 @@ class router {
 
  private:
   template <class F>
-  static std::shared_ptr<const around_call> make_around(F&& what) {
+  static std::shared_ptr<const around_call> make_around(F&& function) {
     using kept = std::decay_t<F>;
-    return std::make_shared<around_call_of<kept>>(kept(std::forward<F>(what)));
+    return std::make_shared<around_call_of<kept>>(kept(std::forward<F>(function)));
   }
   template <class F>
   static constexpr bool answers_options = requires {
     requires std::decay_t<F>::answers_options;
   };
   router& add_around(std::optional<std::string_view> pattern,
-                     const std::shared_ptr<const around_call>& what, bool options);
+                     const std::shared_ptr<const around_call>& function, bool options);
   std::size_t take_away(std::string_view pattern, unsigned methods);
   void add_call(method on, std::string_view pattern, std::unique_ptr<route_call> call,
                 const route_options& options);

@@ -15,11 +15,11 @@ namespace troupe::http {
 
 namespace {
 
-int value_of(char one) noexcept {
-  if (one >= 'A' && one <= 'Z') return one - 'A';
-  if (one >= 'a' && one <= 'z') return one - 'a' + 26;
-  if (one >= '0' && one <= '9') return one - '0' + 52;
-  return one == '+' ? 62 : one == '/' ? 63 : -1;
+int value_of(char letter) noexcept {
+  if (letter >= 'A' && letter <= 'Z') return letter - 'A';
+  if (letter >= 'a' && letter <= 'z') return letter - 'a' + 26;
+  if (letter >= '0' && letter <= '9') return letter - '0' + 52;
+  return letter == '+' ? 62 : letter == '/' ? 63 : -1;
 }
 
 // Base64 with its padding, as RFC 7617 has it; nothing for other texts.
@@ -30,25 +30,25 @@ std::optional<std::string> decode_base64(std::string_view text) {
     text.remove_suffix(1);
     ++padding;
   }
-  std::string made;
+  std::string decoded;
   std::uint32_t bits = 0;
   int count = 0;
-  for (const char one : text) {
-    const int value = value_of(one);
+  for (const char letter : text) {
+    const int value = value_of(letter);
     if (value < 0) return std::nullopt;
     bits = bits << 6 | static_cast<std::uint32_t>(value);
     count += 6;
     if (count < 8) continue;
     count -= 8;
-    made += static_cast<char>(bits >> count & 0xFF);
+    decoded += static_cast<char>(bits >> count & 0xFF);
   }
-  return made;
+  return decoded;
 }
 
 std::string challenge(std::string_view scheme, std::string_view realm) {
-  const auto is_bad = [](char one) {
-    const auto code = static_cast<unsigned char>(one);
-    return code < ' ' || code >= 127 || one == '"' || one == '\\';
+  const auto is_bad = [](char character) {
+    const auto code = static_cast<unsigned char>(character);
+    return code < ' ' || code >= 127 || character == '"' || character == '\\';
   };
   if (std::ranges::any_of(realm, is_bad))
     throw usage_error(

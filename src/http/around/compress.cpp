@@ -27,7 +27,8 @@ bool is_worth_it(std::string_view type) noexcept {
     return type.size() > with.size() && same_word(type.substr(type.size() - with.size()), with);
   };
   return same_word(type.substr(0, 5), "text/") || ends("+json") || ends("+xml") ||
-         std::ranges::any_of(others, [&](std::string_view one) { return same_word(one, type); });
+         std::ranges::any_of(others,
+                             [&](std::string_view other) { return same_word(other, type); });
 }
 
 // The coding for the answer; nothing: as it is. `at_any_cost`: the client refuses it as it is.
@@ -39,11 +40,12 @@ struct choice {
 choice choose(std::string_view accepted) noexcept {
   choice result;
   quality highest = 0;
-  for (const coding one : {coding::brotli, coding::zstd, coding::gzip}) {
-    const quality wanted = has_coding(one) ? quality_of_coding(accepted, name_of(one)) : 0;
+  for (const coding candidate : {coding::brotli, coding::zstd, coding::gzip}) {
+    const quality wanted =
+        has_coding(candidate) ? quality_of_coding(accepted, name_of(candidate)) : 0;
     if (wanted <= highest) continue;
     highest = wanted;
-    result.best = one;
+    result.best = candidate;
   }
   const quality plain = quality_of_coding(accepted, "identity");
   result.at_any_cost = plain == 0;
@@ -52,29 +54,29 @@ choice choose(std::string_view accepted) noexcept {
   return result;
 }
 
-std::string encoded(std::string_view body, coding by) {
+std::string encoded(std::string_view body, coding chosen) {
   thread_local std::array<std::unique_ptr<encoder>, 3> kept;
   // Taken out while it works: an exception leaves no half-used encoder behind.
-  std::unique_ptr<encoder> with = std::move(kept[static_cast<std::size_t>(by)]);
-  if (with == nullptr) with = make_encoder(by);
-  std::string made;
-  with->add(body, made, encoder::until::end);
+  std::unique_ptr<encoder> with = std::move(kept[static_cast<std::size_t>(chosen)]);
+  if (with == nullptr) with = make_encoder(chosen);
+  std::string encoded_bytes;
+  with->add(body, encoded_bytes, encoder::until::end);
   with->reset();
-  kept[static_cast<std::size_t>(by)] = std::move(with);
-  return made;
+  kept[static_cast<std::size_t>(chosen)] = std::move(with);
+  return encoded_bytes;
 }
 
 }  // namespace
 
 // The access of the function behind handlers to an answer.
 struct response::compression {
-  explicit compression(response& of) : answer(of) {}
+  explicit compression(response& target) : answer(target) {}
 
   std::string_view type() const noexcept {
     return answer.type_.empty() ? answer.field("Content-Type") : answer.type_.view();
   }
   bool is_stream() const noexcept {
-    return answer.special_ != nullptr && answer.special_->what == special::kind::streamed;
+    return answer.special_ != nullptr && answer.special_->answer_kind == special::kind::streamed;
   }
   bool may_change() const noexcept {
     const int status = answer.status_;

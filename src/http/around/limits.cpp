@@ -95,36 +95,36 @@ task<response> at_a_time_per::operator()(request& asked, next_handler next) cons
 task<response> time_limit::operator()(request& asked, next_handler next) const {
   tasks::task_limits limits;
   limits.at_most = at_most_;
-  response made;
+  response answer;
   bool is_late = false;
   try {
-    made = co_await tasks::run_within(next(asked), std::move(limits));
+    answer = co_await tasks::run_within(next(asked), std::move(limits));
   } catch (const timed_out&) {
     is_late = true;
   }
-  if (is_late) made = refuse(asked, 503, at_most_);
-  co_return made;
+  if (is_late) answer = refuse(asked, 503, at_most_);
+  co_return answer;
 }
 
 task<response> overload_as_503::operator()(request& asked, next_handler next) const {
   std::optional<std::chrono::nanoseconds> wait;
-  response made;
+  response answer;
   try {
-    made = co_await next(asked);
+    answer = co_await next(asked);
   } catch (const error& e) {
     wait = e.try_again_in();
     if (!wait || asked.is_lost()) throw;
   }
-  if (wait) made = refuse(asked, 503, *wait);
-  co_return made;
+  if (wait) answer = refuse(asked, 503, *wait);
+  co_return answer;
 }
 
 task<response> recover::operator()(request& asked, next_handler next) const {
   std::exception_ptr thrown;
   std::optional<std::chrono::nanoseconds> wait;
-  response made;
+  response answer;
   try {
-    made = co_await next(asked);
+    answer = co_await next(asked);
   } catch (const refused&) {
     throw;
   } catch (const cancelled&) {
@@ -138,9 +138,9 @@ task<response> recover::operator()(request& asked, next_handler next) const {
   }
   if (thrown != nullptr) {
     tell_(asked, std::move(thrown));
-    made = wait ? refuse(asked, 503, *wait) : error_page(asked, 500);
+    answer = wait ? refuse(asked, 503, *wait) : error_page(asked, 500);
   }
-  co_return made;
+  co_return answer;
 }
 
 }  // namespace troupe::http

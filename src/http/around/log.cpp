@@ -30,19 +30,19 @@ std::string peer_of(const request& asked) {
     peer = peer_key(asked).value_or("");
   } catch (const io_error&) {  // the peer has disconnected
   }
-  std::erase_if(peer, [](char one) { return one == '[' || one == ']'; });
+  std::erase_if(peer, [](char character) { return character == '[' || character == ']'; });
   return peer.empty() ? "-" : peer;
 }
 
 void add_escaped(std::string& to, std::string_view text) {
   if (text.empty()) to += '-';
-  for (const char one : text) {
-    const auto code = static_cast<unsigned char>(one);
-    if (code < ' ' || code >= 127 || one == '"' || one == '\\') {
+  for (const char character : text) {
+    const auto code = static_cast<unsigned char>(character);
+    if (code < ' ' || code >= 127 || character == '"' || character == '\\') {
       to += "\\x";
       base::append_hex(to, code);
     } else {
-      to += one;
+      to += character;
     }
   }
 }
@@ -122,8 +122,8 @@ std::string as_json(const entry& exchange) {
 }
 
 const log::logger& access_logger() {
-  static const log::logger made("http.access");
-  return made;
+  static const log::logger logger("http.access");
+  return logger;
 }
 
 // Fields of the request that are not there are left out: most have no Referer.
@@ -147,10 +147,10 @@ void log_line(const entry& exchange) {
 }
 
 bool is_id(std::string_view text) noexcept {
-  const auto is_letter = [](char one) {
-    const char letter = static_cast<char>(one | 0x20);
-    return (letter >= 'a' && letter <= 'z') || (one >= '0' && one <= '9') || one == '-' ||
-           one == '_' || one == '.' || one == '=';
+  const auto is_letter = [](char character) {
+    const char letter = static_cast<char>(character | 0x20);
+    return (letter >= 'a' && letter <= 'z') || (character >= '0' && character <= '9') ||
+           character == '-' || character == '_' || character == '.' || character == '=';
   };
   return !text.empty() && text.size() <= 128 && std::ranges::all_of(text, is_letter);
 }

@@ -46,9 +46,9 @@ std::string client_key(const endpoint& client) {
     return ::inet_ntop(AF_INET, address.s6_addr + v4_at, text.data(), text.size());
   const bool is_of_link = IN6_IS_ADDR_LINKLOCAL(&address);
   if (!is_of_link) std::fill(address.s6_addr + network_bytes, std::end(address.s6_addr), 0);
-  std::string made = ::inet_ntop(AF_INET6, &address, text.data(), text.size());
-  if (!is_of_link) made += "/64";
-  return made;
+  std::string key = ::inet_ntop(AF_INET6, &address, text.data(), text.size());
+  if (!is_of_link) key += "/64";
+  return key;
 }
 
 std::optional<std::uint16_t> port_of(std::string_view text) noexcept {

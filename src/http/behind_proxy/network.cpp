@@ -32,9 +32,9 @@ octets octets_of(const endpoint& address) noexcept {
 // The first `bits` of the address; the others are 0.
 octets first_bits(octets address, unsigned bits) noexcept {
   for (std::size_t i = 0; i < address.size(); ++i) {
-    const unsigned here = std::min(8u, bits);
-    address[i] = static_cast<std::uint8_t>(address[i] & (0xff00u >> here));
-    bits -= here;
+    const unsigned kept_bits = std::min(8u, bits);
+    address[i] = static_cast<std::uint8_t>(address[i] & (0xff00u >> kept_bits));
+    bits -= kept_bits;
   }
   return address;
 }
@@ -66,13 +66,13 @@ network::network(std::string_view text) {
     refuse(text, "the address has bits behind the prefix, which would be ignored: set them to 0");
 }
 
-bool network::contains(const endpoint& one) const noexcept {
-  return !is_unix_ && first_bits(octets_of(one), prefix_) == address_;
+bool network::contains(const endpoint& address) const noexcept {
+  return !is_unix_ && first_bits(octets_of(address), prefix_) == address_;
 }
 
-bool contains(std::span<const network> all, const endpoint* one) noexcept {
+bool contains(std::span<const network> all, const endpoint* address) noexcept {
   return std::ranges::any_of(all, [&](const network& trusted) {
-    return one == nullptr ? trusted.is_unix() : trusted.contains(*one);
+    return address == nullptr ? trusted.is_unix() : trusted.contains(*address);
   });
 }
 

@@ -91,11 +91,11 @@ constexpr std::string_view signature = "\r\n\r\n\0\r\nQUIT\n"sv;
 constexpr std::size_t fixed_bytes = 16;
 constexpr std::uint8_t addition_crc32c = 0x03;
 
-std::uint8_t byte_at(std::string_view of, std::size_t at) noexcept {
-  return static_cast<std::uint8_t>(of[at]);
+std::uint8_t byte_at(std::string_view bytes, std::size_t at) noexcept {
+  return static_cast<std::uint8_t>(bytes[at]);
 }
-std::size_t two_bytes_at(std::string_view of, std::size_t at) noexcept {
-  return std::size_t{byte_at(of, at)} << 8 | byte_at(of, at + 1);
+std::size_t two_bytes_at(std::string_view bytes, std::size_t at) noexcept {
+  return std::size_t{byte_at(bytes, at)} << 8 | byte_at(bytes, at + 1);
 }
 
 // The checksum of the header, in which the four bytes of the checksum itself, from `hole` on, count

@@ -27,7 +27,7 @@ struct proxy_step {
     done,  // the header has `bytes` bytes
     bad,   // the bytes begin no header, or a malformed one, or one that is too long
   };
-  kind what;
+  kind outcome;
   std::size_t bytes = 0;
 };
 

@@ -32,8 +32,8 @@ std::string read(const std::string& bytes, std::size_t limit = most) {
   proxy_header header;
   for (int steps = 0; steps < 200; ++steps) {
     const proxy_step step = read_proxy_header(came, limit, header);
-    if (step.what == kind::bad) return "bad";
-    if (step.what == kind::more) {
+    if (step.outcome == kind::bad) return "bad";
+    if (step.outcome == kind::more) {
       if (came.size() == bytes.size()) return "incomplete";
       came = bytes.substr(0, came.size() + step.bytes);
       continue;
@@ -68,7 +68,7 @@ TEST(proxy_header, of_version_1_is_read_byte_by_byte_to_the_same) {
   proxy_header to;
   for (std::size_t bytes = 0; bytes < header.size(); ++bytes) {
     const proxy_step step = read_proxy_header(header.substr(0, bytes), most, to);
-    ASSERT_EQ(step.what, kind::more) << bytes;
+    ASSERT_EQ(step.outcome, kind::more) << bytes;
     ASSERT_GE(step.bytes, 1u);
     ASSERT_LE(bytes + step.bytes, header.size()) << bytes;
   }

@@ -7,16 +7,16 @@
 
 namespace troupe::http {
 
-void check_field_name(std::string_view name, const char* of) {
+void check_field_name(std::string_view name, const char* caller) {
   if (!is_token(name))
-    throw usage_error("troupe: http::" + std::string(of) + ": '" + std::string(name) +
+    throw usage_error("troupe: http::" + std::string(caller) + ": '" + std::string(name) +
                       "' is not a valid field name");
 }
 
-void check_field_value(std::string_view name, std::string_view value, const char* of) {
+void check_field_value(std::string_view name, std::string_view value, const char* caller) {
   if (has_control(value))
-    throw usage_error("troupe: http::" + std::string(of) + ": the value of '" + std::string(name) +
-                      "' has a line end or another control byte");
+    throw usage_error("troupe: http::" + std::string(caller) + ": the value of '" +
+                      std::string(name) + "' has a line end or another control byte");
 }
 
 content_type content_type::of_table(std::string_view text) {

@@ -12,16 +12,16 @@
 
 namespace troupe::http {
 
-// Throw usage_error, in the name of `of`, for a text that is no field name; and for a value with a
-// control byte, which could add a field or end the head.
-void check_field_name(std::string_view name, const char* of);
-void check_field_value(std::string_view name, std::string_view value, const char* of);
+// Throw usage_error, in the name of `caller`, for a text that is no field name; and for a value
+// with a control byte, which could add a field or end the head.
+void check_field_name(std::string_view name, const char* caller);
+void check_field_value(std::string_view name, std::string_view value, const char* caller);
 
 // Adds "Name: value\r\n", which it checks.
 template <class Text>
-void append_field(Text& head, std::string_view name, std::string_view value, const char* of) {
-  check_field_name(name, of);
-  check_field_value(name, value, of);
+void append_field(Text& head, std::string_view name, std::string_view value, const char* caller) {
+  check_field_name(name, caller);
+  check_field_value(name, value, caller);
   head.append(name).append(": ").append(value).append("\r\n");
 }
 

@@ -133,7 +133,7 @@ task<bool> conversation::run(connection& on, std::string begun) {
   on_ = &on;
   reader_.begin();
   std::exception_ptr failed;
-  const auto body = [&](task_scope& in) { return read_all(in, begun, failed); };
+  const auto body = [&](task_scope& branches) { return read_all(branches, begun, failed); };
   co_await scope(body);
   count_end();
   if (failed != nullptr) std::rethrow_exception(failed);
@@ -164,7 +164,7 @@ task<> conversation::read_all(task_scope& branches, std::string_view begun,
   to_send_.set();
 }
 
-task<> conversation::read_on(task_scope& in) {
+task<> conversation::read_on(task_scope& branches) {
   while (!must_end()) {
     watch_time();
     const bool is_idle = exchanges_.empty() && !is_busy();
@@ -193,7 +193,7 @@ task<> conversation::read_on(task_scope& in) {
       co_return;
     }
     if (is_idle && on_->is_slow()) ++on_->past_.pace;
-    co_await take(in, {room_.get(), bytes});
+    co_await take(branches, {room_.get(), bytes});
   }
 }
 

@@ -83,7 +83,7 @@ class conversation final : public carrier {
   void on_pong() override;
 
   task<> read_all(task_scope& branches, std::string_view begun, std::exception_ptr& failed);
-  task<> read_on(task_scope& in);
+  task<> read_on(task_scope& branches);
   task<> write_all();
   task<> take(task_scope& branches, std::string_view bytes);
   task<> flush_soon();

@@ -34,14 +34,14 @@ bool may_have_body(int status) noexcept { return status != 204 && status != 205 
 // Bytes that wait, as long as it lives.
 class counted_bytes {
  public:
-  counted_bytes(std::size_t& in, std::size_t bytes) noexcept : server_(in), bytes_(bytes) {
-    server_ += bytes_;
+  counted_bytes(std::size_t& total, std::size_t bytes) noexcept : total_(total), bytes_(bytes) {
+    total_ += bytes_;
   }
   counted_bytes(const counted_bytes&) = delete;
-  ~counted_bytes() { server_ -= bytes_; }
+  ~counted_bytes() { total_ -= bytes_; }
 
  private:
-  std::size_t& server_;
+  std::size_t& total_;
   const std::size_t bytes_;
 };
 
@@ -513,11 +513,11 @@ std::chrono::nanoseconds exchange::patience_for_client(std::int64_t now_ns) noex
 task<> exchange::answer_waiting() {
   if (is_closed()) co_return;
   if (answer_.special_ == nullptr || !must_wait(*answer_.special_)) {
-    response made = std::move(answer_);
-    answer(std::move(made));
+    response result = std::move(answer_);
+    answer(std::move(result));
     co_return;
   }
-  switch (answer_.special_->what) {
+  switch (answer_.special_->answer_kind) {
     case response::special::kind::file:
       co_await send_part();
       break;

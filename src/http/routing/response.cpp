@@ -12,7 +12,7 @@
 
 namespace troupe::http {
 
-void response::end_special::operator()(special* one) const noexcept { delete one; }
+void response::end_special::operator()(special* ended) const noexcept { delete ended; }
 
 response::special& response::extra() {
   if (special_ == nullptr) special_.reset(new special);
@@ -28,7 +28,7 @@ response response::redirect(std::string_view to, int status) {
 response response::stream(content_type type, stream_function how) {
   response answer;
   answer.type_ = std::move(type);
-  answer.extra().what = special::kind::streamed;
+  answer.extra().answer_kind = special::kind::streamed;
   answer.extra().streamed.stream = std::move(how);
   return answer;
 }
@@ -43,7 +43,7 @@ response response::events(event_function how) {
   response answer;
   answer.type_ = "text/event-stream";
   answer.fields_ = "Cache-Control: no-cache\r\n";
-  answer.extra().what = special::kind::streamed;
+  answer.extra().answer_kind = special::kind::streamed;
   answer.extra().streamed.events = std::move(how);
   return answer;
 }
@@ -55,7 +55,7 @@ response response::websocket(websocket_function talk) {
 response response::websocket(websocket_function talk, const websocket_options& options) {
   check_options(options);
   response answer(101);
-  answer.extra().what = special::kind::websocket;
+  answer.extra().answer_kind = special::kind::websocket;
   answer.extra().talk = std::move(talk);
   answer.extra().socket = options;
   return answer;

@@ -35,21 +35,21 @@ task<bool> send_streamed(streamed_body& body, body_writer& to, call_end& ends);
 
 struct response::special {
   static void* operator new(std::size_t bytes) { return memory::allocate(bytes); }
-  static void operator delete(void* one, std::size_t bytes) noexcept {
-    memory::deallocate(one, bytes);
+  static void operator delete(void* storage, std::size_t bytes) noexcept {
+    memory::deallocate(storage, bytes);
   }
 
   enum class kind : std::uint8_t { file, streamed, websocket };
   // A file up to this size is sent together with its head.
   static constexpr std::uint64_t small_bytes_max = 64 * 1024;
   bool is_small_file() const noexcept {
-    return what == kind::file && file.bytes <= small_bytes_max;
+    return answer_kind == kind::file && file.bytes <= small_bytes_max;
   }
 
   // Whether the answer is a stream of events, which has no end of its own.
   static bool is_event_stream(const response& answer) noexcept;
 
-  kind what = kind::file;
+  kind answer_kind = kind::file;
   file_part file;
   streamed_body streamed;
   websocket_function talk;

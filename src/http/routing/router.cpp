@@ -18,7 +18,7 @@ struct segment {
   friend bool operator==(const segment&, const segment&) noexcept = default;
 };
 
-constexpr unsigned bit_of(method one) noexcept { return 1u << static_cast<unsigned>(one); }
+constexpr unsigned bit_of(method verb) noexcept { return 1u << static_cast<unsigned>(verb); }
 
 struct text_hash {
   using is_transparent = void;
@@ -124,9 +124,9 @@ struct router::route_entry {
     by_method[static_cast<std::size_t>(by)] = {};
     methods = 0;
     for (std::size_t i = 0; i < by_method.size(); ++i) {
-      const auto one = static_cast<method>(i);
+      const auto verb = static_cast<method>(i);
       if (by_method[i].call != nullptr)
-        methods |= bit_of(one) | (one == method::get ? bit_of(method::head) : 0);
+        methods |= bit_of(verb) | (verb == method::get ? bit_of(method::head) : 0);
     }
   }
 
@@ -205,7 +205,7 @@ void router::add_call(method on, std::string_view pattern, std::unique_ptr<route
       at = entry.get();
       entry->segments = std::move(segments);
       const auto before = std::find_if(table_->patterns.begin(), table_->patterns.end(),
-                                       [&](const auto& one) { return wins(*entry, *one); });
+                                       [&](const auto& other) { return wins(*entry, *other); });
       table_->patterns.insert(before, std::move(entry));
     }
   }
@@ -252,7 +252,7 @@ class options_call final : public route_call {
 }  // namespace
 
 router& router::add_around(std::optional<std::string_view> pattern,
-                           const std::shared_ptr<const around_call>& what, bool options) {
+                           const std::shared_ptr<const around_call>& function, bool options) {
   check_is_here();
   const std::vector<segment> segments = pattern ? read_pattern(*pattern) : std::vector<segment>();
   std::size_t count = 0;
@@ -267,7 +267,7 @@ router& router::add_around(std::optional<std::string_view> pattern,
     }
     for (route& known : entry.by_method) {
       if (known.call == nullptr) continue;
-      known.call = put_around(std::move(known.call), what);
+      known.call = put_around(std::move(known.call), function);
       ++count;
     }
   };
@@ -281,14 +281,14 @@ router& router::add_around(std::optional<std::string_view> pattern,
   if (!pattern) {
     std::unique_ptr<const route_call>& otherwise = table_->otherwise.call;
     if (otherwise == nullptr) otherwise = std::make_unique<no_route_call>();
-    otherwise = put_around(std::move(otherwise), what);
+    otherwise = put_around(std::move(otherwise), function);
   }
   return *this;
 }
 
 std::size_t router::remove(std::string_view pattern) { return take_away(pattern, ~0u); }
-std::size_t router::remove(method of, std::string_view pattern) {
-  return take_away(pattern, bit_of(of));
+std::size_t router::remove(method removed, std::string_view pattern) {
+  return take_away(pattern, bit_of(removed));
 }
 
 std::size_t router::take_away(std::string_view pattern, unsigned methods) {
@@ -306,9 +306,9 @@ std::size_t router::take_away(std::string_view pattern, unsigned methods) {
   route_entry& at = is_exact ? *exact->second : **general;
   std::size_t count = 0;
   for (std::size_t i = 0; i < at.by_method.size(); ++i) {
-    const auto one = static_cast<method>(i);
-    if ((methods & bit_of(one)) == 0 || at.by_method[i].call == nullptr) continue;
-    at.remove(one);
+    const auto verb = static_cast<method>(i);
+    if ((methods & bit_of(verb)) == 0 || at.by_method[i].call == nullptr) continue;
+    at.remove(verb);
     ++count;
   }
   if (at.methods != 0) return count;
@@ -368,10 +368,10 @@ unsigned router::all_methods() const noexcept {
 std::string router::allowed(unsigned methods) {
   methods |= bit_of(method::options);
   std::string list;
-  for (auto one = method::get; one != method::other;
-       one = static_cast<method>(static_cast<unsigned>(one) + 1)) {
-    if ((methods & bit_of(one)) != 0)
-      list += (list.empty() ? "" : ", ") + std::string(name_of(one));
+  for (auto verb = method::get; verb != method::other;
+       verb = static_cast<method>(static_cast<unsigned>(verb) + 1)) {
+    if ((methods & bit_of(verb)) != 0)
+      list += (list.empty() ? "" : ", ") + std::string(name_of(verb));
   }
   return list;
 }

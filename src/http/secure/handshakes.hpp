@@ -79,7 +79,7 @@ class handshakes final : public protocols::admission {
   bool is_full() noexcept override;
   void shed() override;
 
-  void count(secure_event what) noexcept { counts_.count(what); }
+  void count(secure_event event) noexcept { counts_.count(event); }
   handshake_counts counts() const noexcept;
 
   // One handshake of a client: it waits in line, and then it is under way. Keeps the server's state
@@ -104,7 +104,7 @@ class handshakes final : public protocols::admission {
     task<bool> begin(std::stop_token stop);
     void give_back() noexcept;
     // Call it before give_back().
-    void count(secure_event what) noexcept { handshakes_->count(what); }
+    void count(secure_event event) noexcept { handshakes_->count(event); }
 
    private:
     void note_begun() noexcept;

@@ -26,8 +26,9 @@ router redirect_to_https(std::uint16_t port) {
     return response::redirect(location, 308);  // the client repeats its method
   };
   router routes;
-  for (const method one : {method::get, method::post, method::put, method::patch, method::remove})
-    routes.add(one, "/{path...}", answer);
+  for (const method redirected :
+       {method::get, method::post, method::put, method::patch, method::remove})
+    routes.add(redirected, "/{path...}", answer);
   return routes;
 }
 

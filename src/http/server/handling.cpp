@@ -197,18 +197,18 @@ void handling::note_end() noexcept {
 }
 
 response handling::run_handler(std::exception_ptr& thrown) {
-  response made;
+  response answer;
   try {
     begin_memory();
-    const context_scope here(*memory_);
+    const context_scope memory_scope(*memory_);
     const tasks::inside_context in_its_trace(trace_.get());
-    if (!route_.handler->call->run(request_, route_.values, made)) made = response(404);
+    if (!route_.handler->call->run(request_, route_.values, answer)) answer = response(404);
   } catch (const status_error& e) {
-    made = page_of(head().fields, e.status(), e.detail());
+    answer = page_of(head().fields, e.status(), e.detail());
   } catch (...) {
     thrown = std::current_exception();
   }
-  return made;
+  return answer;
 }
 
 // Calls a handler that is a coroutine. Returns nothing when the path does not fit it.

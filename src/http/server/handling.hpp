@@ -61,12 +61,12 @@ class handling : protected request_source {
   void note_end() noexcept;
   // The task in the trace of the request, if any.
   template <class T>
-  task<T> in_trace(task<T> of) const {
+  task<T> in_trace(task<T> call) const {
     if (trace_.get() == nullptr) [[likely]]
-      return of;
+      return call;
     tasks::task_limits limits;
     limits.within = trace_.share();
-    return tasks::run_within(std::move(of), std::move(limits));
+    return tasks::run_within(std::move(call), std::move(limits));
   }
 
   task<std::string_view> next_piece() final {

@@ -41,15 +41,15 @@ struct connection_past {
 };
 
 struct parked : io::arrival {
-  parked(server_state& of, connection_past was, std::int64_t now_ns) noexcept
-      : arrival(&on_arrival), server(of), past(was), since_ns(now_ns) {}
+  parked(server_state& owner, connection_past was, std::int64_t now_ns) noexcept
+      : arrival(&on_arrival), server(owner), past(was), since_ns(now_ns) {}
   virtual ~parked() = default;
   // Call it in a task. Starts the connection's own task and leaves this object empty.
   virtual void revive() = 0;
 
   static void* operator new(std::size_t bytes) { return memory::allocate(bytes); }
-  static void operator delete(void* one, std::size_t bytes) noexcept {
-    memory::deallocate(one, bytes);
+  static void operator delete(void* storage, std::size_t bytes) noexcept {
+    memory::deallocate(storage, bytes);
   }
 
   server_state& server;

@@ -39,11 +39,11 @@ parser_limits limits_of(const server_options& options) {
 
 }  // namespace
 
-connection::connection(std::shared_ptr<server_state> of, server_state::client_peer& counted,
+connection::connection(std::shared_ptr<server_state> owner, server_state::client_peer& counted,
                        const connection_past& was)
     : live_connection(counted),
-      handling(*of),
-      server_(std::move(of)),
+      handling(*owner),
+      server_(std::move(owner)),
       past_(was),
       parser_(side::requests, limits_of(server_->options)),
       account_(*this) {
@@ -199,9 +199,9 @@ bool connection::take_head() {
 }
 
 bool connection::not_found() {
-  response made = no_route();
+  response page = no_route();
   if (!progress_.body_ended()) closing_.close_and_linger();
-  answer(made);
+  answer(page);
   if (!closing_.is_due()) finish_request();
   return true;
 }
@@ -273,8 +273,8 @@ void connection::refuse(fault why) {
 void connection::refuse_request(fault why) {
   closing_.close_and_linger();
   if (progress_.answer_begun()) return;
-  response made = refusal(why);
-  answer(made);
+  response page = refusal(why);
+  answer(page);
 }
 
 // The server has one connection too many: it reads none of the requests of this one.
@@ -637,7 +637,7 @@ task<> connection::answer_waiting(response& with) {
     answer(with);
     co_return;
   }
-  switch (with.special_->what) {
+  switch (with.special_->answer_kind) {
     case response::special::kind::file:
       if (with.special_->is_small_file()) {
         answer(with);

@@ -45,7 +45,7 @@ class conversation;
 class connection : public live_connection, protected handling {
  public:
   // `counted`: the client whose share the connection's memory counts against.
-  connection(std::shared_ptr<server_state> of, server_state::client_peer& counted,
+  connection(std::shared_ptr<server_state> owner, server_state::client_peer& counted,
              const connection_past& was = {});
   connection(const connection&) = delete;
 

@@ -37,8 +37,8 @@ constexpr std::chrono::nanoseconds head_patience = std::chrono::milliseconds(500
 constexpr std::size_t peers_sharing = 8;
 constexpr std::size_t share_bytes_least = 1024 * 1024, share_descriptors_least = 16;
 
-void check(bool holds, const char* what) {
-  if (!holds) throw option_error(std::string("troupe: http::server_options: ") + what);
+void check(bool holds, const char* requirement) {
+  if (!holds) throw option_error(std::string("troupe: http::server_options: ") + requirement);
 }
 
 std::string strict_transport_of(const server_options& chosen) {
@@ -220,7 +220,7 @@ bool server_state::is_full() noexcept {
 template <class List>
 class server_state::walk {
  public:
-  walk(const server_state& of, List& list) : server_(of), list_(list) {
+  walk(const server_state& server, List& list) : server_(server), list_(list) {
     const auto held = server_.lock();
     list_.begin(at_);
   }
@@ -251,8 +251,8 @@ class server_state::walk {
 template <class List, class Look>
 void server_state::for_each(List& list, Look look) const {
   walk through(*this, list);
-  const auto at_each = [&look](auto& one) {
-    look(one);
+  const auto at_each = [&look](auto& connection) {
+    look(connection);
     return true;
   };
   while (through.next_piece(at_each)) {
@@ -481,21 +481,21 @@ class server_state::waker {
   std::shared_ptr<server_state> server_;
 };
 
-bool server_state::park(live_connection& live, parked& as, stream& of) {
+bool server_state::park(live_connection& live, parked& resting, stream& over) {
   for (;;) {
     {
       const auto held = lock();
       const bool may = !waker_.is_lost() && live.requested_.may_park();
       if (waker_.exists()) {
         if (may) {
-          link(as);
+          link(resting);
           // The connection stays in its list until it is parked: walks that have passed the front
           // would not find it there.
-          if (as.begin(of)) {
+          if (resting.begin(over)) {
             unlink(live);
             return true;
           }
-          parked_.remove(as);
+          parked_.remove(resting);
         }
         // Otherwise the task would wait for a report that never comes: it may have been started for
         // this very connection, which has been asked to end in the meantime.
@@ -520,10 +520,10 @@ bool server_state::unpark(live_connection& live) {
   return live.requested_.stay();
 }
 
-// `one` may be freed as soon as the mutex is released, and so may the server.
-void server_state::report(parked& one) noexcept {
+// `resting` may be freed as soon as the mutex is released, and so may the server.
+void server_state::report(parked& resting) noexcept {
   std::lock_guard lock(reports_mutex_);
-  reported_.push(one);
+  reported_.push(resting);
   some_reported_.set();
 }
 void parked::on_arrival(arrival& self) noexcept {

@@ -119,14 +119,14 @@ struct server_state final : std::enable_shared_from_this<server_state>, whole_se
   // Ends connections that are late, and finishes when there are no connections.
   static task<> sweep(std::shared_ptr<server_state> self);
 
-  // Parks an idle connection. True: `as`, which holds its stream `of`, took its place in the lists;
-  // `as` may already be freed. False: there is something to read, or the connection is to end;
-  // nothing has changed.
-  bool park(live_connection& live, parked& as, stream& of);
+  // Parks an idle connection. True: `resting`, which holds its stream `over`, took its place in the
+  // lists; `resting` may already be freed. False: there is something to read, or the connection is
+  // to end; nothing has changed.
+  bool park(live_connection& live, parked& resting, stream& over);
   // Lets a connection that was to be parked continue. Returns false when it has been asked to end.
   bool unpark(live_connection& live);
   // Something came for the parked connection, or its wait was ended.
-  void report(parked& one) noexcept;
+  void report(parked& resting) noexcept;
 
   std::stop_source stopping;   // no new connections; the current requests are the last
   std::stop_source accepting;  // the same, for the tasks that accept

@@ -15,13 +15,13 @@ constexpr quality malformed = 1'001;
 quality read_quality(std::string_view text) noexcept {
   if (text.empty() || text.size() > 5 || (text[0] != '0' && text[0] != '1')) return malformed;
   if (text.size() > 1 && text[1] != '.') return malformed;
-  quality made = text[0] == '1' ? 1'000 : 0;
+  quality value = text[0] == '1' ? 1'000 : 0;
   quality digit = 100;
   for (std::size_t i = 2; i < text.size(); ++i, digit /= 10) {
     if (text[i] < '0' || text[i] > '9') return malformed;
-    made += digit * static_cast<quality>(text[i] - '0');
+    value += digit * static_cast<quality>(text[i] - '0');
   }
-  return made;  // above 1'000: malformed, which match_of() skips
+  return value;  // above 1'000: malformed, which match_of() skips
 }
 
 struct element {

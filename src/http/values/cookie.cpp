@@ -18,11 +18,14 @@ namespace {
 }
 
 // cookie-octet of RFC 6265, 4.1.1.
-bool may_be_in_value(char one) noexcept {
-  return one > ' ' && one < 127 && one != '"' && one != ',' && one != ';' && one != '\\';
+bool may_be_in_value(char character) noexcept {
+  return character > ' ' && character < 127 && character != '"' && character != ',' &&
+         character != ';' && character != '\\';
 }
 
-bool may_be_in_attribute(char one) noexcept { return one >= ' ' && one < 127 && one != ';'; }
+bool may_be_in_attribute(char character) noexcept {
+  return character >= ' ' && character < 127 && character != ';';
+}
 
 }  // namespace
 
@@ -68,8 +71,9 @@ cookie& cookie::path(std::string_view now) & {
 }
 
 cookie& cookie::domain(std::string_view now) & {
-  const bool is_bad = std::ranges::any_of(now, [](char one) {
-    return !may_be_in_attribute(one) || one == ' ' || one == ',' || one == '/' || one == ':';
+  const bool is_bad = std::ranges::any_of(now, [](char character) {
+    return !may_be_in_attribute(character) || character == ' ' || character == ',' ||
+           character == '/' || character == ':';
   });
   if (is_bad) fail(name_, "has a domain that is not a valid host name");
   domain_ = now;

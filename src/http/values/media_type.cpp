@@ -20,14 +20,14 @@ enum class escapes : std::uint8_t {
 // The text in quotes, without the backslashes; "" if it does not end with the quote that it begins
 // with.
 std::string unquoted(std::string_view text, escapes which) {
-  std::string made;
+  std::string plain;
   std::size_t at = 1;
   for (; at < text.size() && text[at] != '"'; ++at) {
     const bool may_escape = text[at] == '\\' && at + 1 < text.size();
     if (may_escape && (which == escapes::all || text[at + 1] == '"' || text[at + 1] == '\\')) ++at;
-    made += text[at];
+    plain += text[at];
   }
-  return at + 1 == text.size() ? made : std::string();
+  return at + 1 == text.size() ? plain : std::string();
 }
 
 std::string parameter_in(std::string_view content_type, std::string_view name, escapes which) {

@@ -24,14 +24,17 @@ constexpr std::size_t boundary_bytes_max = 70;
 
 // bchars of RFC 2046, 5.1.1.
 bool is_boundary(std::string_view text) noexcept {
-  const auto is_letter = [](char one) {
-    return is_token_letter(one) || std::string_view("()/:=?, ").find(one) != std::string_view::npos;
+  const auto is_letter = [](char character) {
+    return is_token_letter(character) ||
+           std::string_view("()/:=?, ").find(character) != std::string_view::npos;
   };
   return !text.empty() && text.size() <= boundary_bytes_max && text.back() != ' ' &&
          std::ranges::all_of(text, is_letter);
 }
 
-bool is_control(char one) noexcept { return static_cast<unsigned char>(one) < ' ' || one == 127; }
+bool is_control(char character) noexcept {
+  return static_cast<unsigned char>(character) < ' ' || character == 127;
+}
 
 // Clients of old send whole paths, and others lie.
 std::string_view last_component(std::string_view path) noexcept {
@@ -138,7 +141,8 @@ void multipart_parser::take_line(std::string_view line) {
   const std::string_view name = line.substr(0, colon);
   if (colon == std::string_view::npos || !is_token(name)) fail("a field of a part is malformed");
   const std::string_view value = trimmed(line.substr(colon + 1));
-  if (std::ranges::any_of(value, [](char one) { return is_control(one) && one != '\t'; }))
+  if (std::ranges::any_of(
+          value, [](char character) { return is_control(character) && character != '\t'; }))
     fail("a field of a part has a control byte");
   if (same_word(name, "Content-Disposition")) {
     if (std::exchange(has_disposition_, true)) fail("a part has two fields Content-Disposition");

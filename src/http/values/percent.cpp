@@ -5,8 +5,9 @@ namespace troupe::http {
 
 namespace {
 
-int digit_of(char one) noexcept {
-  return base::hex_value(one >= 'A' && one <= 'F' ? static_cast<char>(one - 'A' + 'a') : one);
+int digit_of(char digit) noexcept {
+  return base::hex_value(digit >= 'A' && digit <= 'F' ? static_cast<char>(digit - 'A' + 'a')
+                                                      : digit);
 }
 
 }  // namespace

@@ -41,8 +41,8 @@ std::string parameter_of_part(std::string_view disposition, std::string_view nam
 // Whether a field Accept-Encoding accepts or refuses answers without a coding.
 inline bool names_identity(std::string_view accepted) noexcept {
   while (!accepted.empty()) {
-    std::string_view one = take_part(accepted, ',');
-    const std::string_view name = take_part(one, ';');
+    std::string_view element = take_part(accepted, ',');
+    const std::string_view name = take_part(element, ';');
     if (name == "*" || same_word(name, "identity")) return true;
   }
   return false;

@@ -27,11 +27,11 @@ namespace {
 
 }  // namespace
 
-void fail_unfit(const origin& of, const std::string& wanted) {
-  fail(of, wanted.empty() ? " is not valid" : ": " + wanted + " is needed");
+void fail_unfit(const origin& source, const std::string& wanted) {
+  fail(source, wanted.empty() ? " is not valid" : ": " + wanted + " is needed");
 }
-void fail_missing(const origin& of) { fail(of, " is missing"); }
-void fail_malformed(const origin& of) { fail(of, " is not encoded correctly"); }
+void fail_missing(const origin& source) { fail(source, " is missing"); }
+void fail_malformed(const origin& source) { fail(source, " is not encoded correctly"); }
 
 bool next_pair(std::string_view& left, const origin& source, std::string& value) {
   while (!left.empty()) {

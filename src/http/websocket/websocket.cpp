@@ -60,9 +60,9 @@ int close_code_of(std::string_view payload) noexcept {
 // True for sixteen bytes in base64.
 bool is_key(std::string_view key) noexcept {
   if (key.size() != 24 || key.substr(22) != "==") return false;
-  return std::all_of(key.begin(), key.end() - 2, [](char one) {
-    return (one >= 'a' && one <= 'z') || (one >= 'A' && one <= 'Z') || (one >= '0' && one <= '9') ||
-           one == '+' || one == '/';
+  return std::all_of(key.begin(), key.end() - 2, [](char character) {
+    return (character >= 'a' && character <= 'z') || (character >= 'A' && character <= 'Z') ||
+           (character >= '0' && character <= '9') || character == '+' || character == '/';
   });
 }
 

@@ -15,7 +15,7 @@ constexpr std::size_t most = 600;
 
 // The header as text, with its length; "" if there is none, or if it is not complete.
 std::string text_of(const http::proxy_step& step, const http::proxy_header& header) {
-  if (step.what != kind::done) return "";
+  if (step.outcome != kind::done) return "";
   std::string text = std::to_string(step.bytes) + " ";
   text += static_cast<char>('0' + static_cast<int>(header.from));
   if (header.from == http::proxy_header::origin::address) text += header.client.to_string();
@@ -25,7 +25,7 @@ std::string text_of(const http::proxy_step& step, const http::proxy_header& head
 std::string read_at_once(std::string_view input) {
   http::proxy_header header;
   const http::proxy_step step = http::read_proxy_header(input, most, header);
-  if (step.what == kind::done && step.bytes > input.size()) return "it is longer than the input";
+  if (step.outcome == kind::done && step.bytes > input.size()) return "it is longer than the input";
   return text_of(step, header);
 }
 
@@ -33,8 +33,9 @@ std::string read_in_steps(std::string_view input) {
   http::proxy_header header;
   for (std::size_t came = 0;;) {
     const http::proxy_step step = http::read_proxy_header(input.substr(0, came), most, header);
-    if (step.what != kind::more) {
-      if (step.what == kind::done && step.bytes != came) return "bytes behind the header were read";
+    if (step.outcome != kind::more) {
+      if (step.outcome == kind::done && step.bytes != came)
+        return "bytes behind the header were read";
       return text_of(step, header);
     }
     if (step.bytes == 0) return "it makes no progress";

@@ -39,12 +39,12 @@ struct route_call {
 // the request.
 class next_handler {
  public:
-  next_handler(const route_call& is, const path_values& values) noexcept
-      : is_(&is), values_(&values) {}
+  next_handler(const route_call& handler, const path_values& values) noexcept
+      : handler_(&handler), values_(&values) {}
   task<response> operator()(request& asked) const;
 
  private:
-  const route_call* is_;
+  const route_call* handler_;
   const path_values* values_;
 };
 
@@ -79,33 +79,33 @@ class around_call_of final : public around_call {
                 "next_handler), and const, for several threads call it at a time");
 
  public:
-  explicit around_call_of(F is) : is_(std::move(is)) {}
+  explicit around_call_of(F function) : function_(std::move(function)) {}
   form which() const noexcept override {
     if constexpr (before_function<F>) return form::before;
     return around_function<F> ? form::around : form::after;
   }
   std::optional<response> before([[maybe_unused]] const request& asked) const override {
-    if constexpr (before_function<F>) return is_(asked);
+    if constexpr (before_function<F>) return function_(asked);
     return std::nullopt;
   }
   void after([[maybe_unused]] const request& asked,
              [[maybe_unused]] response& answer) const override {
-    if constexpr (!before_function<F> && after_function<F>) is_(asked, answer);
+    if constexpr (!before_function<F> && after_function<F>) function_(asked, answer);
   }
   task<response> around(request& asked, next_handler next) const override {
     if constexpr (around_function<F>) {
-      return is_(asked, next);
+      return function_(asked, next);
     } else {
       return next(asked);
     }
   }
 
  private:
-  const F is_;
+  const F function_;
 };
 
 // The handler with the function in front of it. For the library's own use.
 std::unique_ptr<const route_call> put_around(std::unique_ptr<const route_call> handler,
-                                             std::shared_ptr<const around_call> what);
+                                             std::shared_ptr<const around_call> function);
 
 }  // namespace troupe::http

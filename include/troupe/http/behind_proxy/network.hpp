@@ -28,7 +28,7 @@ class network {
 
   // Whether the address is in this range; the port does not matter. An IPv4 address that is written
   // as an IPv6 one (::ffff:10.0.0.1), as a listener at any_v6() gives it, counts as IPv4.
-  bool contains(const endpoint& one) const noexcept;
+  bool contains(const endpoint& address) const noexcept;
   bool is_unix() const noexcept { return is_unix_; }
 
   friend bool operator==(const network&, const network&) noexcept = default;
@@ -39,7 +39,7 @@ class network {
   bool is_unix_ = false;
 };
 
-// Whether one of the networks contains the address. `one` is null for a peer of a Unix socket.
-bool contains(std::span<const network> all, const endpoint* one) noexcept;
+// Whether one of the networks contains the address. `address` is null for a peer of a Unix socket.
+bool contains(std::span<const network> all, const endpoint* address) noexcept;
 
 }  // namespace troupe::http

@@ -74,9 +74,9 @@ struct origin {
 
 // Throw status_error 400: "query parameter 'page': a whole number is needed", "… is missing", "… is
 // not encoded correctly".
-[[noreturn]] void fail_unfit(const origin& of, const std::string& wanted);
-[[noreturn]] void fail_missing(const origin& of);
-[[noreturn]] void fail_malformed(const origin& of);
+[[noreturn]] void fail_unfit(const origin& source, const std::string& wanted);
+[[noreturn]] void fail_missing(const origin& source);
+[[noreturn]] void fail_malformed(const origin& source);
 
 // Takes pairs off "a=1&b=2", up to the next one with the name of `source`, whose decoded value it
 // puts into `value`. Returns false at the end.
@@ -85,59 +85,59 @@ bool next_pair(std::string_view& left, const origin& source, std::string& value)
 template <class T>
 struct kind_of {
   static constexpr bool is_optional = false, is_list = false;
-  using one = T;
+  using value_type = T;
 };
 template <class T>
 struct kind_of<std::optional<T>> {
   static constexpr bool is_optional = true, is_list = false;
-  using one = T;
+  using value_type = T;
 };
 template <class T>
 struct kind_of<std::vector<T>> {
   static constexpr bool is_optional = false, is_list = true;
-  using one = T;
+  using value_type = T;
 };
 
 template <class T>
-T converted(std::string_view text, const origin& of) {
-  T made{};
+T converted(std::string_view text, const origin& source) {
+  T value{};
   bool fits = false;
   try {
-    fits = from_text(text, made);
+    fits = from_text(text, value);
   } catch (const std::invalid_argument&) {  // a type that checks the text in its constructor
   } catch (const std::out_of_range&) {
   }
-  if (!fits) fail_unfit(of, wanted<T>());
-  return made;
+  if (!fits) fail_unfit(source, wanted<T>());
+  return value;
 }
 
 // The typed values with one name. `next(text)` puts the next value, decoded, into a std::string and
 // returns false when there is none.
 template <class T, class Next>
-T typed(const origin& of, Next&& next) {
-  using kind = kind_of<T>;
+T typed(const origin& source, Next&& next) {
+  using shape = kind_of<T>;
   static_assert(
-      text_value<typename kind::one>,
+      text_value<typename shape::value_type>,
       "troupe: a value of a request is a number, a bool, a std::string, a type that is made from a "
       "std::string_view, or a std::optional or a std::vector of one of these");
-  static_assert(!std::is_same_v<typename kind::one, std::string_view> &&
-                    !std::is_same_v<typename kind::one, const char*>,
+  static_assert(!std::is_same_v<typename shape::value_type, std::string_view> &&
+                    !std::is_same_v<typename shape::value_type, const char*>,
                 "troupe: this value is decoded into a string of its own, which a view would "
                 "outlive: ask for a std::string");
   std::string text;
-  if constexpr (kind::is_list) {
+  if constexpr (shape::is_list) {
     T all;
-    while (next(text)) all.push_back(converted<typename kind::one>(text, of));
+    while (next(text)) all.push_back(converted<typename shape::value_type>(text, source));
     return all;
   } else {
     if (!next(text)) {
-      if constexpr (kind::is_optional) {
+      if constexpr (shape::is_optional) {
         return std::nullopt;
       } else {
-        fail_missing(of);
+        fail_missing(source);
       }
     }
-    return converted<typename kind::one>(text, of);
+    return converted<typename shape::value_type>(text, source);
   }
 }
 

@@ -22,12 +22,12 @@ bool is_escaped(std::string_view text, std::size_t at) noexcept {
   return count % 2 == 1;
 }
 
-// The separator `one` outside of quotes, from the right; npos if there is none.
-std::size_t last_outside(std::string_view text, char one) noexcept {
+// The separator `separator` outside of quotes, from the right; npos if there is none.
+std::size_t last_outside(std::string_view text, char separator) noexcept {
   bool in_quotes = false;
   for (std::size_t at = text.size(); at-- > 0;) {
     if (text[at] == '"' && !is_escaped(text, at)) in_quotes = !in_quotes;
-    if (text[at] == one && !in_quotes) return at;
+    if (text[at] == separator && !in_quotes) return at;
   }
   return std::string_view::npos;
 }
@@ -93,9 +93,9 @@ std::optional<endpoint> address_of_element(std::string_view element) noexcept {
 }
 
 std::optional<endpoint> client_behind(std::optional<endpoint> peer, http::fields all,
-                                      forwarded_field in,
+                                      forwarded_field source,
                                       std::span<const network> trusted) noexcept {
-  const bool is_forwarded = in == forwarded_field::forwarded;
+  const bool is_forwarded = source == forwarded_field::forwarded;
   const std::string_view name = is_forwarded ? "Forwarded" : "X-Forwarded-For";
   if (!contains(trusted, peer ? &*peer : nullptr)) return peer;
   for (std::size_t at = all.size(); at-- > 0;) {

@@ -21,7 +21,7 @@ namespace troupe::http {
 // proxy that wrote that entry. `peer`: of the connection; empty for a Unix socket. Pure. Cost: no
 // allocation, time linear in the bytes of the fields.
 std::optional<endpoint> client_behind(std::optional<endpoint> peer, http::fields all,
-                                      forwarded_field in,
+                                      forwarded_field source,
                                       std::span<const network> trusted) noexcept;
 
 // The address of one entry of X-Forwarded-For: "192.0.2.1", "2001:db8::1", even with a port:

@@ -57,14 +57,14 @@ task<std::optional<proxy_header>> receive_proxy_header(const proxy_protocol_opti
                                                        proxy_header_counters& counts,
                                                        stream& from) {
   header_reader reader(options.header_time, stopping, from);
-  proxy_header made;
+  proxy_header header;
   std::string came;
   event how = event::accepted;
   try {
     for (;;) {
-      const proxy_step step = read_proxy_header(came, options.header_bytes, made);
-      if (step.what == proxy_step::kind::done) break;
-      if (step.what == proxy_step::kind::bad) {
+      const proxy_step step = read_proxy_header(came, options.header_bytes, header);
+      if (step.outcome == proxy_step::kind::done) break;
+      if (step.outcome == proxy_step::kind::bad) {
         how = event::malformed;
         break;
       }
@@ -86,7 +86,7 @@ task<std::optional<proxy_header>> receive_proxy_header(const proxy_protocol_opti
   }
   counts.count(how);
   if (how != event::accepted) co_return std::nullopt;
-  co_return made;
+  co_return header;
 }
 
 }  // namespace troupe::http

@@ -27,15 +27,15 @@ namespace troupe::http {
 
 // The task of a connection that was accepted, or that was parked and is woken.
 template <class Stream>
-task<> converse(admission_ticket who, Stream over, connection_past was,
+task<> converse(admission_ticket ticket, Stream over, connection_past was,
                 std::unique_ptr<h2::conversation> begun);
 
 template <class Stream>
 struct parked_over final : parked {
-  parked_over(admission_ticket&& is, Stream&& over, const connection_past& was, std::int64_t now_ns,
-              std::unique_ptr<h2::conversation>&& begun) noexcept
-      : parked(*is.of(), was, now_ns),
-        who(std::move(is)),
+  parked_over(admission_ticket&& admitted, Stream&& over, const connection_past& was,
+              std::int64_t now_ns, std::unique_ptr<h2::conversation>&& begun) noexcept
+      : parked(*admitted.of(), was, now_ns),
+        ticket(std::move(admitted)),
         stream(std::move(over)),
         talk(std::move(begun)) {
     says_end = talk != nullptr;
@@ -43,9 +43,9 @@ struct parked_over final : parked {
   void revive() override {
     if (now().count() - since_ns > soon_ns) past.pace = 0;
     past.was_parked = true;
-    static_cast<void>(spawn(converse(std::move(who), std::move(stream), past, std::move(talk))));
+    static_cast<void>(spawn(converse(std::move(ticket), std::move(stream), past, std::move(talk))));
   }
-  admission_ticket who;
+  admission_ticket ticket;
   Stream stream;
   std::unique_ptr<h2::conversation> talk;  // null for HTTP/1.1
 };
@@ -341,7 +341,7 @@ class connection_over final : public connection {
       static_cast<void>(at_rest.release());
       return true;
     }
-    ticket_ = std::move(at_rest->who);
+    ticket_ = std::move(at_rest->ticket);
     stream_ = std::move(at_rest->stream);
     h2_ = std::move(at_rest->talk);
     start_counting();

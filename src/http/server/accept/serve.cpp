@@ -45,13 +45,15 @@ std::string peer_of(const server_state&, const unix_stream&) { return ""; }
 // Keeps a connection in the server's list for as long as the connection lives, unless it is parked.
 class entry {
  public:
-  entry(server_state& server, connection& of) : server_(server), of_(of) { server_.enter(of_); }
+  entry(server_state& server, connection& listed) : server_(server), listed_(listed) {
+    server_.enter(listed_);
+  }
   entry(const entry&) = delete;
-  ~entry() { server_.leave(of_); }
+  ~entry() { server_.leave(listed_); }
 
  private:
   server_state& server_;
-  connection& of_;
+  connection& listed_;
 };
 
 std::optional<endpoint> endpoint_of(const tcp_stream& over) {
@@ -73,10 +75,10 @@ bool is_of_proxy(const server_state& server, const unix_stream&) {
 
 // The address for which the connection counts; "" for none.
 template <class Stream>
-std::string address_of(const server_state& in, const Stream& over, const proxy_header& said) {
+std::string address_of(const server_state& server, const Stream& over, const proxy_header& said) {
   switch (said.from) {
     case proxy_header::origin::proxy:
-      return peer_of(in, over);
+      return peer_of(server, over);
     case proxy_header::origin::address:
       return client_key(said.client);
     case proxy_header::origin::unnamed:
@@ -100,11 +102,12 @@ void begin_secretly(admission_ticket ticket, tcp_stream over, const tls_context&
 }
 
 template <class Stream>
-void begin_to_talk(admission_ticket who, Stream over, const std::optional<tls_context>& secret) {
+void begin_to_talk(admission_ticket ticket, Stream over, const std::optional<tls_context>& secret) {
   if constexpr (std::is_same_v<Stream, tcp_stream>) {
-    if (secret) return begin_secretly(std::move(who), std::move(over), *secret);
+    if (secret) return begin_secretly(std::move(ticket), std::move(over), *secret);
   }
-  static_cast<void>(spawn(converse(std::move(who), std::move(over), connection_past(), nullptr)));
+  static_cast<void>(
+      spawn(converse(std::move(ticket), std::move(over), connection_past(), nullptr)));
 }
 
 // Reads the header with which a proxy begins the connection, then lets the connection begin.
@@ -123,8 +126,8 @@ template <class Stream>
 void begin(const std::shared_ptr<server_state>& state, Stream over,
            const std::optional<tls_context>& secret) {
   if (state->options.proxy_protocol.from.empty()) [[likely]] {
-    admission_ticket who(state, peer_of(*state, over));
-    return begin_to_talk(std::move(who), std::move(over), secret);
+    admission_ticket ticket(state, peer_of(*state, over));
+    return begin_to_talk(std::move(ticket), std::move(over), secret);
   }
   if (!is_of_proxy(*state, over)) return state->proxied.count(proxy_header_event::untrusted);
   static_cast<void>(

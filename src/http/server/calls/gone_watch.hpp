@@ -50,12 +50,12 @@ class gone_watch final : public io::arrival {
   void end_telling() noexcept { is_over_ = true; }
 
   // Call it in a turn, once, for a stream that was used before.
-  void arm(stream& of) noexcept {
+  void arm(stream& watched) noexcept {
     TROUPE_INVARIANT(!armed_, "W1");
     armed_ = true;
     // order: relaxed  the connection has a share during this call
     shares_.fetch_add(1, std::memory_order_relaxed);
-    if (begin(of)) return;
+    if (begin(watched)) return;
     if (at != nullptr) note();
     reported_.set();
     drop();

@@ -35,14 +35,14 @@ class encoded_transport final : public transport {
 
  private:
   // Branches may write at the same time: the output of one has to be sent before the next.
-  task<> encode(std::string bytes, encoder::until what) {
+  task<> encode(std::string bytes, encoder::until state) {
     const mutex::guard held = co_await busy_.lock();
     // A piece that was encoded and not sent is missing from all that would follow.
     if (broken_) throw cancelled("a piece of the answer was not sent");
     broken_ = true;
-    std::string made;
-    encoder_->add(bytes, made, what);
-    co_await writer.write(made);
+    std::string encoded;
+    encoder_->add(bytes, encoded, state);
+    co_await writer.write(encoded);
     broken_ = false;
   }
 

@@ -77,16 +77,16 @@ bool body_writer::may_be_trailer(std::string_view name) noexcept {
                                           "Vary",
                                           "WWW-Authenticate"};
   return is_token(name) &&
-         std::ranges::none_of(refused, [&](auto one) { return same_word(one, name); });
+         std::ranges::none_of(refused, [&](auto banned) { return same_word(banned, name); });
 }
 
 void add_trailer_line(std::string& to, std::string_view name, std::string_view value,
-                      const char* of) {
-  const std::string begin = std::string("troupe: http::") + of + "::trailer: ";
+                      const char* caller) {
+  const std::string begin = std::string("troupe: http::") + caller + "::trailer: ";
   if (!body_writer::may_be_trailer(name))
     throw usage_error(begin + "a field '" + std::string(name) +
                       "' cannot be behind a body: add it to the head");
-  append_field(to, name, value, of);
+  append_field(to, name, value, caller);
 }
 
 void body_writer::trailer(std::string_view name, std::string_view value) {
@@ -105,9 +105,10 @@ void add_lines(std::string& lines, std::string_view name, std::string_view text)
   }
 }
 
-void check_line(std::string_view text, const char* what) {
+void check_line(std::string_view text, const char* element) {
   if (text.find_first_of("\r\n\0", 0, 3) == std::string_view::npos) return;
-  throw usage_error(std::string("troupe: http::event_writer: there is a line end in the ") + what);
+  throw usage_error(std::string("troupe: http::event_writer: there is a line end in the ") +
+                    element);
 }
 
 }  // namespace

@@ -13,13 +13,13 @@ namespace troupe::http {
 template <class Event, Event End>
 class event_counts {
  public:
-  void count(Event what) noexcept {
+  void count(Event event) noexcept {
     // order: relaxed  a statistic; publishes nothing
-    counts_[static_cast<std::size_t>(what)].fetch_add(1, std::memory_order_relaxed);
+    counts_[static_cast<std::size_t>(event)].fetch_add(1, std::memory_order_relaxed);
   }
-  std::uint64_t of(Event what) const noexcept {
+  std::uint64_t of(Event event) const noexcept {
     // order: relaxed  a statistic
-    return counts_[static_cast<std::size_t>(what)].load(std::memory_order_relaxed);
+    return counts_[static_cast<std::size_t>(event)].load(std::memory_order_relaxed);
   }
 
  private:

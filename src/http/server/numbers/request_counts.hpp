@@ -46,7 +46,7 @@ class request_counts {
   void for_each(Look look) const {
     // order: acquire  pairs with find/release: the series is complete
     for (const auto& slot : slots_) {
-      if (const request_series* const one = slot.load(std::memory_order_acquire)) look(*one);
+      if (const request_series* const series = slot.load(std::memory_order_acquire)) look(*series);
     }
   }
   // Null, unless there were too many.

@@ -42,13 +42,13 @@ bool make(Stream& stream) noexcept {
 
 }  // namespace
 
-void end_deflate::operator()(z_stream_s* one) const noexcept {
-  deflateEnd(one);
-  delete one;
+void end_deflate::operator()(z_stream_s* ended) const noexcept {
+  deflateEnd(ended);
+  delete ended;
 }
-void end_inflate::operator()(z_stream_s* one) const noexcept {
-  inflateEnd(one);
-  delete one;
+void end_inflate::operator()(z_stream_s* ended) const noexcept {
+  inflateEnd(ended);
+  delete ended;
 }
 
 bool message_deflater::begin() noexcept {

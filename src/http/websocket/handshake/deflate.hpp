@@ -18,10 +18,10 @@ struct z_stream_s;
 namespace troupe::http {
 
 struct end_deflate {
-  void operator()(z_stream_s* one) const noexcept;
+  void operator()(z_stream_s* ended) const noexcept;
 };
 struct end_inflate {
-  void operator()(z_stream_s* one) const noexcept;
+  void operator()(z_stream_s* ended) const noexcept;
 };
 
 class message_deflater {

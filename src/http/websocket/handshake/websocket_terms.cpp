@@ -35,9 +35,9 @@ class reader {
     skip_blanks();
     return left_.empty();
   }
-  bool take(char one) noexcept {
+  bool take(char character) noexcept {
     skip_blanks();
-    if (!left_.starts_with(one)) return false;
+    if (!left_.starts_with(character)) return false;
     left_.remove_prefix(1);
     return true;
   }
@@ -55,20 +55,20 @@ class reader {
       const std::string_view plain = token();
       return plain.empty() ? std::nullopt : std::optional<std::string>(plain);
     }
-    std::string made;
+    std::string unquoted;
     for (;;) {
       if (left_.empty()) return std::nullopt;
-      char one = left_.front();
+      char character = left_.front();
       left_.remove_prefix(1);
-      if (one == '"') break;
-      if (one == '\\') {
+      if (character == '"') break;
+      if (character == '\\') {
         if (left_.empty()) return std::nullopt;
-        one = left_.front();
+        character = left_.front();
         left_.remove_prefix(1);
       }
-      made += one;
+      unquoted += character;
     }
-    return is_token(made) ? std::optional(std::move(made)) : std::nullopt;
+    return is_token(unquoted) ? std::optional(std::move(unquoted)) : std::nullopt;
   }
 
  private:
@@ -128,7 +128,7 @@ bool read_protocols(const fields& from, std::vector<std::string_view>& protocols
 
 std::string joined(const std::vector<std::string>& names) {
   std::string list;
-  for (const std::string& one : names) list += (list.empty() ? "" : ", ") + one;
+  for (const std::string& name : names) list += (list.empty() ? "" : ", ") + name;
   return list;
 }
 
@@ -257,13 +257,13 @@ std::string take_deflate(const extension& said, const websocket_deflate& ours,
 }  // namespace
 
 void check_options(const websocket_options& options) {
-  for (const std::string& one : options.subprotocols) {
-    if (!is_token(one)) {
-      throw option_error("troupe: http::websocket_options::subprotocols has '" + one +
+  for (const std::string& name : options.subprotocols) {
+    if (!is_token(name)) {
+      throw option_error("troupe: http::websocket_options::subprotocols has '" + name +
                          "': a name is made of letters, digits and !#$%&'*+-.^_`|~");
     }
-    if (std::count(options.subprotocols.begin(), options.subprotocols.end(), one) > 1) {
-      throw option_error("troupe: http::websocket_options::subprotocols names '" + one +
+    if (std::count(options.subprotocols.begin(), options.subprotocols.end(), name) > 1) {
+      throw option_error("troupe: http::websocket_options::subprotocols names '" + name +
                          "' twice: name it once");
     }
   }
@@ -287,10 +287,10 @@ std::string accept_terms(const fields& request, const websocket_options& options
   std::vector<extension> extensions;
   if (!read_extensions(request, extensions))
     return "Sec-WebSocket-Extensions is no list of extensions";
-  for (const std::string& one : options.subprotocols) {
-    if (std::find(offered.begin(), offered.end(), one) == offered.end()) continue;
-    terms.subprotocol = one;
-    append_field(lines, "Sec-WebSocket-Protocol", one, "websocket_options");
+  for (const std::string& name : options.subprotocols) {
+    if (std::find(offered.begin(), offered.end(), name) == offered.end()) continue;
+    terms.subprotocol = name;
+    append_field(lines, "Sec-WebSocket-Protocol", name, "websocket_options");
     break;
   }
   if (options.require_subprotocol && terms.subprotocol.empty()) {
