@@ -30,9 +30,10 @@ class gzip_decoder final : public decoder {
 
   std::size_t add(std::string_view& from, std::span<char> target) override {
     constexpr std::size_t at_once = std::size_t{1} << 30;  // zlib counts in 32 bits
-    std::size_t made = 0;
-    while (!malformed_ && made < target.size()) {
-      const std::span<char> room = target.subspan(made, std::min(target.size() - made, at_once));
+    std::size_t decoded_bytes = 0;
+    while (!malformed_ && decoded_bytes < target.size()) {
+      const std::span<char> room =
+          target.subspan(decoded_bytes, std::min(target.size() - decoded_bytes, at_once));
       const std::string_view now = from.substr(0, at_once);
       stream_.next_in = reinterpret_cast<const Bytef*>(now.data());
       stream_.avail_in = static_cast<uInt>(now.size());
@@ -41,7 +42,7 @@ class gzip_decoder final : public decoder {
       if (may_end_ && now.empty()) break;
       const int said = inflate(&stream_, Z_NO_FLUSH);
       from.remove_prefix(now.size() - stream_.avail_in);
-      made += room.size() - stream_.avail_out;
+      decoded_bytes += room.size() - stream_.avail_out;
       may_end_ = said == Z_STREAM_END;
       if (said == Z_MEM_ERROR) throw std::bad_alloc();
       if (may_end_) {
@@ -51,7 +52,7 @@ class gzip_decoder final : public decoder {
       }
       if (from.empty() && stream_.avail_out != 0) break;
     }
-    return made;
+    return decoded_bytes;
   }
   bool may_end() const noexcept override { return may_end_; }
   std::size_t memory() const noexcept override { return 40 * 1024; }
@@ -84,12 +85,14 @@ class brotli_decoder final : public decoder {
     ends_ = said == BROTLI_DECODER_RESULT_SUCCESS;
     if (said == BROTLI_DECODER_RESULT_ERROR) fail();
     if (ends_ && !from.empty()) malformed_ = true;
-    made_ += target.size() - free;
+    decoded_bytes_ += target.size() - free;
     return target.size() - free;
   }
   bool may_end() const noexcept override { return ends_ || !has_begun_; }
   // The window is used as it is filled.
-  std::size_t memory() const noexcept override { return std::min(bytes_, apart_bytes + made_); }
+  std::size_t memory() const noexcept override {
+    return std::min(bytes_, apart_bytes + decoded_bytes_);
+  }
 
  private:
   static constexpr std::size_t apart_bytes = 256 * 1024;  // at most, beside the window
@@ -116,10 +119,12 @@ class brotli_decoder final : public decoder {
     std::free(block);
   }
   struct end_state {
-    void operator()(BrotliDecoderState* one) const noexcept { BrotliDecoderDestroyInstance(one); }
+    void operator()(BrotliDecoderState* ended) const noexcept {
+      BrotliDecoderDestroyInstance(ended);
+    }
   };
 
-  std::size_t made_ = 0;
+  std::size_t decoded_bytes_ = 0;
   std::size_t bytes_ = 0;  // declared before the state, whose end counts here
   std::unique_ptr<BrotliDecoderState, end_state> state_;
   bool has_begun_ = false, ends_ = false;
@@ -147,30 +152,30 @@ class zstd_decoder final : public decoder {
       may_end_ = left == 0;
       if (from.empty() && output.pos == before) break;
     }
-    made_ += output.pos;
+    decoded_bytes_ += output.pos;
     return output.pos;
   }
   bool may_end() const noexcept override { return may_end_; }
   // The window that a sender declares is used as it is filled.
   std::size_t memory() const noexcept override {
-    return std::min(ZSTD_sizeof_DCtx(context_.get()), apart_bytes + made_);
+    return std::min(ZSTD_sizeof_DCtx(context_.get()), apart_bytes + decoded_bytes_);
   }
 
  private:
   struct end_context {
-    void operator()(ZSTD_DCtx* one) const noexcept { ZSTD_freeDCtx(one); }
+    void operator()(ZSTD_DCtx* ended) const noexcept { ZSTD_freeDCtx(ended); }
   };
   static constexpr std::size_t apart_bytes = 512 * 1024;  // at most, beside the window
   std::unique_ptr<ZSTD_DCtx, end_context> context_;
-  std::size_t made_ = 0;
+  std::size_t decoded_bytes_ = 0;
   bool may_end_ = true;
 };
 #endif
 
 }  // namespace
 
-bool can_decode(coding one) noexcept {
-  switch (one) {
+bool can_decode(coding asked) noexcept {
+  switch (asked) {
     case coding::gzip:
       return true;
     case coding::brotli:
@@ -182,8 +187,8 @@ bool can_decode(coding one) noexcept {
 }
 
 std::optional<coding> coding_named(std::string_view field) noexcept {
-  for (const coding one : {coding::gzip, coding::brotli, coding::zstd})
-    if (can_decode(one) && same_word(field, name_of(one))) return one;
+  for (const coding known : {coding::gzip, coding::brotli, coding::zstd})
+    if (can_decode(known) && same_word(field, name_of(known))) return known;
   if (same_word(field, "x-gzip")) return coding::gzip;  // RFC 9110, 8.4.1.3
   return std::nullopt;
 }
@@ -200,14 +205,14 @@ std::string_view decodable_codings() noexcept {
 #endif
 }
 
-std::unique_ptr<decoder> make_decoder(coding one) {
+std::unique_ptr<decoder> make_decoder(coding asked) {
 #if TROUPE_HAS_LIBBROTLIDEC
-  if (one == coding::brotli) return std::make_unique<brotli_decoder>();
+  if (asked == coding::brotli) return std::make_unique<brotli_decoder>();
 #endif
 #if TROUPE_HAS_LIBZSTD
-  if (one == coding::zstd) return std::make_unique<zstd_decoder>();
+  if (asked == coding::zstd) return std::make_unique<zstd_decoder>();
 #endif
-  static_cast<void>(one);  // without the others
+  static_cast<void>(asked);  // without the others
   return std::make_unique<gzip_decoder>();
 }
 

@@ -33,14 +33,14 @@ class gzip_encoder final : public encoder {
   }
   ~gzip_encoder() override { deflateEnd(&stream_); }
 
-  void add(std::string_view bytes, std::string& to, until what) override {
+  void add(std::string_view bytes, std::string& to, until state) override {
     do {
       const std::string_view now = bytes.substr(0, bytes_at_once);
       bytes.remove_prefix(now.size());
       add_part(now, to,
-               !bytes.empty() || what == until::more ? Z_NO_FLUSH
-               : what == until::end                  ? Z_FINISH
-                                                     : Z_SYNC_FLUSH);
+               !bytes.empty() || state == until::more ? Z_NO_FLUSH
+               : state == until::end                  ? Z_FINISH
+                                                      : Z_SYNC_FLUSH);
     } while (!bytes.empty());
   }
   void reset() override { deflateReset(&stream_); }
@@ -68,10 +68,10 @@ class brotli_encoder final : public encoder {
     brotli_encoder::reset();
   }
 
-  void add(std::string_view bytes, std::string& coded, until what) override {
-    const BrotliEncoderOperation operation = what == until::end     ? BROTLI_OPERATION_FINISH
-                                             : what == until::flush ? BROTLI_OPERATION_FLUSH
-                                                                    : BROTLI_OPERATION_PROCESS;
+  void add(std::string_view bytes, std::string& coded, until state) override {
+    const BrotliEncoderOperation operation = state == until::end     ? BROTLI_OPERATION_FINISH
+                                             : state == until::flush ? BROTLI_OPERATION_FLUSH
+                                                                     : BROTLI_OPERATION_PROCESS;
     const auto* next = reinterpret_cast<const std::uint8_t*>(bytes.data());
     std::size_t left = bytes.size();
     do {
@@ -79,9 +79,9 @@ class brotli_encoder final : public encoder {
       if (BrotliEncoderCompressStream(state_.get(), operation, &left, &next, &no_room, nullptr,
                                       nullptr) == BROTLI_FALSE)
         throw std::bad_alloc();
-      std::size_t made = 0;
-      const std::uint8_t* const text = BrotliEncoderTakeOutput(state_.get(), &made);
-      coded.append(reinterpret_cast<const char*>(text), made);
+      std::size_t coded_bytes = 0;
+      const std::uint8_t* const text = BrotliEncoderTakeOutput(state_.get(), &coded_bytes);
+      coded.append(reinterpret_cast<const char*>(text), coded_bytes);
     } while (left != 0 || BrotliEncoderHasMoreOutput(state_.get()) != BROTLI_FALSE);
   }
   void reset() override {
@@ -95,7 +95,9 @@ class brotli_encoder final : public encoder {
 
  private:
   struct end_state {
-    void operator()(BrotliEncoderState* one) const noexcept { BrotliEncoderDestroyInstance(one); }
+    void operator()(BrotliEncoderState* ended) const noexcept {
+      BrotliEncoderDestroyInstance(ended);
+    }
   };
   const bool is_small_;
   std::unique_ptr<BrotliEncoderState, end_state> state_;
@@ -118,10 +120,10 @@ class zstd_encoder final : public encoder {
     ZSTD_CCtx_setParameter(context_.get(), ZSTD_c_chainLog, table_bits);
   }
 
-  void add(std::string_view bytes, std::string& coded, until what) override {
-    const ZSTD_EndDirective directive = what == until::end     ? ZSTD_e_end
-                                        : what == until::flush ? ZSTD_e_flush
-                                                               : ZSTD_e_continue;
+  void add(std::string_view bytes, std::string& coded, until state) override {
+    const ZSTD_EndDirective directive = state == until::end     ? ZSTD_e_end
+                                        : state == until::flush ? ZSTD_e_flush
+                                                                : ZSTD_e_continue;
     std::array<char, room_bytes> room;
     ZSTD_inBuffer from{bytes.data(), bytes.size(), 0};
     for (;;) {
@@ -136,7 +138,7 @@ class zstd_encoder final : public encoder {
 
  private:
   struct end_context {
-    void operator()(ZSTD_CCtx* one) const noexcept { ZSTD_freeCCtx(one); }
+    void operator()(ZSTD_CCtx* ended) const noexcept { ZSTD_freeCCtx(ended); }
   };
   std::unique_ptr<ZSTD_CCtx, end_context> context_;
 };
@@ -144,8 +146,8 @@ class zstd_encoder final : public encoder {
 
 }  // namespace
 
-std::string_view name_of(coding one) noexcept {
-  switch (one) {
+std::string_view name_of(coding asked) noexcept {
+  switch (asked) {
     case coding::gzip:
       return "gzip";
     case coding::brotli:
@@ -156,8 +158,8 @@ std::string_view name_of(coding one) noexcept {
   return {};
 }
 
-bool has_coding(coding one) noexcept {
-  switch (one) {
+bool has_coding(coding asked) noexcept {
+  switch (asked) {
     case coding::gzip:
       return true;
     case coding::brotli:
@@ -168,21 +170,21 @@ bool has_coding(coding one) noexcept {
   return false;
 }
 
-std::unique_ptr<encoder> make_encoder(coding one, encoder::window within) {
+std::unique_ptr<encoder> make_encoder(coding asked, encoder::window within) {
 #if TROUPE_HAS_LIBBROTLIENC
-  if (one == coding::brotli) return std::make_unique<brotli_encoder>(within);
+  if (asked == coding::brotli) return std::make_unique<brotli_encoder>(within);
 #endif
 #if TROUPE_HAS_LIBZSTD
-  if (one == coding::zstd) return std::make_unique<zstd_encoder>(within);
+  if (asked == coding::zstd) return std::make_unique<zstd_encoder>(within);
 #endif
   // gzip has one size; without the others
-  static_cast<void>(one), static_cast<void>(within);
+  static_cast<void>(asked), static_cast<void>(within);
   return std::make_unique<gzip_encoder>();
 }
 
 // Measured with brotli 1.0.9 and zstd 1.5.4; for gzip the formula of zlib's manual.
-std::size_t small_encoder_bytes(coding one) noexcept {
-  return one == coding::gzip ? std::size_t{264} * 1024 : std::size_t{672} * 1024;
+std::size_t small_encoder_bytes(coding asked) noexcept {
+  return asked == coding::gzip ? std::size_t{264} * 1024 : std::size_t{672} * 1024;
 }
 
 }  // namespace troupe::http

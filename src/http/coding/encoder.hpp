@@ -12,9 +12,9 @@ namespace troupe::http {
 enum class coding : std::uint8_t { gzip, brotli, zstd };
 
 // "gzip", "br", "zstd", as the field Content-Encoding names them.
-std::string_view name_of(coding one) noexcept;
+std::string_view name_of(coding asked) noexcept;
 // Whether the library was built with it. It always has gzip.
-bool has_coding(coding one) noexcept;
+bool has_coding(coding asked) noexcept;
 
 // One text after another. Thread: one at a time.
 class encoder {
@@ -27,7 +27,7 @@ class encoder {
     end,    // the text is complete
   };
   // Appends the encoded form of the next bytes. Throws std::bad_alloc.
-  virtual void add(std::string_view bytes, std::string& to, until what) = 0;
+  virtual void add(std::string_view bytes, std::string& to, until state) = 0;
   // Begins the next text.
   virtual void reset() = 0;
   // How far back a text may refer. Each stream has an encoder of its own, for as long as its client
@@ -42,8 +42,9 @@ class encoder {
 
 // For a coding of has_coding(). Throws std::bad_alloc. Cost: about 260 KiB for gzip, and 1 to 2 MiB
 // for the other ones, 650 KiB with a small window, while it lives.
-std::unique_ptr<encoder> make_encoder(coding one, encoder::window within = encoder::window::large);
+std::unique_ptr<encoder> make_encoder(coding asked,
+                                      encoder::window within = encoder::window::large);
 // The memory of one with a small window, at most.
-std::size_t small_encoder_bytes(coding one) noexcept;
+std::size_t small_encoder_bytes(coding asked) noexcept;
 
 }  // namespace troupe::http

@@ -46,16 +46,16 @@ class reader {
   }
   // `padded`: the first digit may be a space.
   int number(std::size_t digits, bool padded = false) noexcept {
-    int made = 0;
+    int value = 0;
     well_ = well_ && left_.size() >= digits;
     for (std::size_t i = 0; well_ && i < digits; ++i) {
-      const char one = left_[i];
-      if (padded && i == 0 && one == ' ') continue;
-      well_ = one >= '0' && one <= '9';
-      made = made * 10 + (one - '0');
+      const char digit = left_[i];
+      if (padded && i == 0 && digit == ' ') continue;
+      well_ = digit >= '0' && digit <= '9';
+      value = value * 10 + (digit - '0');
     }
     if (well_) left_.remove_prefix(digits);
-    return made;
+    return value;
   }
 
  private:

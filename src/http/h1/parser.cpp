@@ -23,7 +23,7 @@ struct start_line {
   fault wrong = fault::none;
   std::size_t bytes = 0;  // with its CR LF, and with an empty line before it
 };
-constexpr bool is_white(char one) noexcept { return one == ' ' || one == '\t'; }
+constexpr bool is_white(char character) noexcept { return character == ' ' || character == '\t'; }
 using base::is_digit;
 
 bool is_line_end(std::string_view section, std::size_t at) noexcept {
@@ -354,16 +354,16 @@ fault fault_of_version(std::string_view line) noexcept {
   const std::size_t begin = line.rfind("HTTP/");
   const std::string_view version =
       begin == std::string_view::npos ? std::string_view() : line.substr(begin + 5);
-  const auto digit = [](char one) { return one >= '0' && one <= '9'; };
+  const auto digit = [](char character) { return character >= '0' && character <= '9'; };
   const bool whole =
       version.size() == 3 && digit(version[0]) && version[1] == '.' && digit(version[2]);
   return whole && version != "1.0" && version != "1.1" ? fault::bad_version : fault::bad_start_line;
 }
 
-bool is_token(char one) noexcept {
-  const char letter = static_cast<char>(one | 0x20);
-  return (letter >= 'a' && letter <= 'z') || (one >= '0' && one <= '9') ||
-         std::string_view("!#$%&'*+-.^_`|~").find(one) != std::string_view::npos;
+bool is_token(char character) noexcept {
+  const char letter = static_cast<char>(character | 0x20);
+  return (letter >= 'a' && letter <= 'z') || (character >= '0' && character <= '9') ||
+         std::string_view("!#$%&'*+-.^_`|~").find(character) != std::string_view::npos;
 }
 
 }  // namespace

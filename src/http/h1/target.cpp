@@ -15,13 +15,14 @@ using base::is_digit;
 // The characters of a host's name.
 constexpr auto host_letters = [] {
   std::array<bool, 256> allowed{};
-  for (char one = '0'; one <= '9'; ++one) allowed[static_cast<unsigned char>(one)] = true;
-  for (char one = 'a'; one <= 'z'; ++one) {
-    allowed[static_cast<unsigned char>(one)] = true;
-    allowed[static_cast<unsigned char>(one - 'a' + 'A')] = true;
+  for (char character = '0'; character <= '9'; ++character)
+    allowed[static_cast<unsigned char>(character)] = true;
+  for (char character = 'a'; character <= 'z'; ++character) {
+    allowed[static_cast<unsigned char>(character)] = true;
+    allowed[static_cast<unsigned char>(character - 'a' + 'A')] = true;
   }
-  for (const char one : std::string_view("-._~%!$&'()*+,;="))
-    allowed[static_cast<unsigned char>(one)] = true;
+  for (const char character : std::string_view("-._~%!$&'()*+,;="))
+    allowed[static_cast<unsigned char>(character)] = true;
   return allowed;
 }();
 
@@ -34,8 +35,9 @@ bool is_visible(std::string_view text) noexcept {
   for (; text.size() >= 8; text.remove_prefix(8)) {
     if (is_bad(base::load_eight(text.data()))) return false;
   }
-  return std::none_of(text.begin(), text.end(),
-                      [](char one) { return one <= ' ' || one >= 127 || one == '#'; });
+  return std::none_of(text.begin(), text.end(), [](char character) {
+    return character <= ' ' || character >= 127 || character == '#';
+  });
 }
 
 void split_path(std::string_view target, message_head& head) noexcept {
@@ -51,9 +53,10 @@ bool is_host(std::string_view text) noexcept {
   if (text.starts_with('[')) {
     const std::size_t close = text.find(']');
     if (close == std::string_view::npos || close < 3) return false;
-    for (const char one : text.substr(1, close - 1)) {
-      const char letter = static_cast<char>(one | 0x20);
-      if (!is_digit(one) && !(letter >= 'a' && letter <= 'f') && one != ':' && one != '.')
+    for (const char character : text.substr(1, close - 1)) {
+      const char letter = static_cast<char>(character | 0x20);
+      if (!is_digit(character) && !(letter >= 'a' && letter <= 'f') && character != ':' &&
+          character != '.')
         return false;
     }
     port = text.substr(close + 1);
