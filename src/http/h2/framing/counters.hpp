@@ -20,9 +20,9 @@ enum class happening : std::uint8_t {
 
 class counters {
  public:
-  void count(happening what) noexcept { happenings_.count(what); }
+  void count(happening event) noexcept { happenings_.count(event); }
   // A connection was ended for this reason.
-  void count(excess what) noexcept { ends_.count(what); }
+  void count(excess reason) noexcept { ends_.count(reason); }
 
   http2_counts all() const noexcept {
     http2_counts sum;

@@ -43,10 +43,10 @@ class frame_watch {
  public:
   // `head_bytes`: of the fields of a request, or of an answer.
   frame_watch(const http2_limits& limits, std::size_t head_bytes,
-              watched who = watched::client) noexcept
+              watched sender = watched::client) noexcept
       : limits_(limits),
         block_bytes_max_(head_bytes + head_bytes / 4 + 1024),
-        is_server_(who == watched::server),
+        is_server_(sender == watched::server),
         preface_left_(is_server_ ? 0 : preface_bytes) {}
 
   // The next bytes of the peer. Returns how many of them nghttp2 may have: all, unless found()
@@ -92,8 +92,8 @@ class frame_watch {
   void begin_headers() noexcept;
   void begin_payload(std::string_view bytes) noexcept;
   void note_stream(std::uint32_t number) noexcept;
-  void count(std::size_t& of, std::size_t most, excess as) noexcept {
-    if (++of > most) found_ = as;
+  void count(std::size_t& counter, std::size_t most, excess exceeded) noexcept {
+    if (++counter > most) found_ = exceeded;
   }
   void begin_span(std::int64_t now_ns) noexcept;
 

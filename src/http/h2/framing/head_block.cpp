@@ -5,10 +5,10 @@
 namespace troupe::http::h2 {
 
 head_block::piece head_block::put(std::string_view text) {
-  const piece made{static_cast<std::uint32_t>(text_.size()),
-                   static_cast<std::uint32_t>(text.size())};
+  const piece added{static_cast<std::uint32_t>(text_.size()),
+                    static_cast<std::uint32_t>(text.size())};
   text_ += text;
-  return made;
+  return added;
 }
 
 // Most requests fit in, so that each takes two blocks of memory.

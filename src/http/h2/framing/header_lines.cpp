@@ -23,7 +23,8 @@ void header_lines::add_lines(std::string_view lines) {
   while (!lines.empty()) {
     const std::string_view line = lines.substr(0, lines.find("\r\n"));
     const std::string_view name = take_field_name(lines);
-    if (std::ranges::any_of(refused, [&](auto one) { return same_word(one, name); })) continue;
+    if (std::ranges::any_of(refused, [&](auto banned) { return same_word(banned, name); }))
+      continue;
     std::string_view value = line.substr(std::min(name.size() + 1, line.size()));
     while (!value.empty() && (value.front() == ' ' || value.front() == '\t'))
       value.remove_prefix(1);

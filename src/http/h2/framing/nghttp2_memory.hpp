@@ -46,16 +46,16 @@ class nghttp2_memory {
   }
   static void* allocate_zeroed(std::size_t count, std::size_t bytes, void* self) noexcept {
     if (bytes != 0 && count > SIZE_MAX / bytes) return nullptr;
-    void* const made = allocate(count * bytes, self);
-    return made == nullptr ? nullptr : std::memset(made, 0, count * bytes);
+    void* const block = allocate(count * bytes, self);
+    return block == nullptr ? nullptr : std::memset(block, 0, count * bytes);
   }
   static void* reallocate(void* at, std::size_t bytes, void* self) noexcept {
     if (at == nullptr) return allocate(bytes, self);
-    void* const made = allocate(bytes, self);
-    if (made == nullptr) return nullptr;
-    std::memcpy(made, at, std::min(bytes, block_bytes(at) - head_bytes));
+    void* const block = allocate(bytes, self);
+    if (block == nullptr) return nullptr;
+    std::memcpy(block, at, std::min(bytes, block_bytes(at) - head_bytes));
     deallocate(at, self);
-    return made;
+    return block;
   }
 
   static void* block_of(void* at) noexcept { return static_cast<char*>(at) - head_bytes; }

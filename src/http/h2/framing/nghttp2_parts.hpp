@@ -55,10 +55,10 @@ int guarded(Function&& function) noexcept {
 }
 
 struct nghttp2_deleted {
-  void operator()(nghttp2_session_callbacks* one) const noexcept {
-    nghttp2_session_callbacks_del(one);
+  void operator()(nghttp2_session_callbacks* deleted) const noexcept {
+    nghttp2_session_callbacks_del(deleted);
   }
-  void operator()(nghttp2_option* one) const noexcept { nghttp2_option_del(one); }
+  void operator()(nghttp2_option* deleted) const noexcept { nghttp2_option_del(deleted); }
 };
 
 // The options of both sides: callers give the windows, and frame_watch counts the peer's frames.
@@ -97,15 +97,15 @@ class call_under_way {
 template <class Self, class Interface>
 class nghttp2_session_of : public Interface {
  public:
-  nghttp2_session_of(const http2_limits& limits, const block_limits& heads, watched who)
-      : heads_(heads), watch_(limits, heads.bytes, who) {}
+  nghttp2_session_of(const http2_limits& limits, const block_limits& heads, watched sender)
+      : heads_(heads), watch_(limits, heads.bytes, sender) {}
   ~nghttp2_session_of() override { nghttp2_session_del(session_); }
 
   void receive(std::string_view bytes, std::int64_t now_ns) override {
     now_ns_ = now_ns;
     if (broken_ != excess::none) return;
     const std::size_t may = watch_.look(bytes, now_ns);
-    const call_under_way here(in_call_);
+    const call_under_way call(in_call_);
     const ssize_t taken = nghttp2_session_mem_recv(
         session_, reinterpret_cast<const std::uint8_t*>(bytes.data()), may);
     if (taken == NGHTTP2_ERR_NOMEM) throw std::bad_alloc();
@@ -117,7 +117,7 @@ class nghttp2_session_of : public Interface {
     check_watch();
   }
   bool send(output& frames, std::size_t most) override {
-    const call_under_way here(in_call_);
+    const call_under_way call(in_call_);
     while (frames.size() < most) {
       const std::uint8_t* data = nullptr;
       const ssize_t bytes = nghttp2_session_mem_send(session_, &data);
@@ -167,10 +167,10 @@ class nghttp2_session_of : public Interface {
   }
 
  protected:
-  void fail(excess why, code as) {
+  void fail(excess why, code sent) {
     if (broken_ != excess::none) return;
     broken_ = why;
-    check_memory(nghttp2_session_terminate_session(session_, static_cast<std::uint32_t>(as)));
+    check_memory(nghttp2_session_terminate_session(session_, static_cast<std::uint32_t>(sent)));
   }
   // The stream no longer exists. Returns whether this end has reset it.
   bool forget(std::int32_t stream) {
@@ -214,7 +214,9 @@ class nghttp2_session_of : public Interface {
     check_memory(
         nghttp2_session_set_local_window_size(session_, NGHTTP2_FLAG_NONE, 0, connection_window));
   }
-  static std::uint32_t number(std::size_t of) noexcept { return static_cast<std::uint32_t>(of); }
+  static std::uint32_t number(std::size_t size) noexcept {
+    return static_cast<std::uint32_t>(size);
+  }
 
   nghttp2_memory memory_;
   nghttp2_session* session_ = nullptr;
@@ -314,17 +316,17 @@ struct nghttp2_callbacks {
   static ssize_t read_body(nghttp2_session*, std::int32_t stream, std::uint8_t* to,
                            std::size_t room, std::uint32_t* flags, nghttp2_data_source*,
                            void* self) {
-    ssize_t made = NGHTTP2_ERR_DEFERRED;
+    ssize_t result = NGHTTP2_ERR_DEFERRED;
     const int failed = guarded([&] {
       bool ends = false;
       const std::size_t bytes =
           of(self).events_->more_of(stream, {reinterpret_cast<char*>(to), room}, ends);
       if (ends) *flags |= NGHTTP2_DATA_FLAG_EOF;
       if (ends && of(self).has_trailer_behind(stream)) *flags |= NGHTTP2_DATA_FLAG_NO_END_STREAM;
-      if (bytes != 0 || ends) made = static_cast<ssize_t>(bytes);
+      if (bytes != 0 || ends) result = static_cast<ssize_t>(bytes);
       return 0;
     });
-    return failed != 0 ? failed : made;
+    return failed != 0 ? failed : result;
   }
   // A body of which more_of() is asked for the bytes.
   static nghttp2_data_provider body() noexcept {
