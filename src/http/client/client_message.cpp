@@ -95,7 +95,7 @@ void strip(std::string& fields, std::initializer_list<std::string_view> names) {
     rest.remove_prefix(line.size());
     const std::string_view name = line.substr(0, line.find(':'));
     if (std::none_of(names.begin(), names.end(),
-                     [&](std::string_view one) { return same_word(one, name); }))
+                     [&](std::string_view stripped) { return same_word(stripped, name); }))
       kept += line;
   }
   fields = std::move(kept);

@@ -15,8 +15,8 @@ client_options checked(client_options options) {
   if (options.head_bytes < 128 || options.head_bytes > head_bytes_max) {
     throw option_error("troupe: http::client_options::head_bytes must be from 128 bytes to 1 GiB");
   }
-  for (const char one : options.user_agent) {
-    if (static_cast<unsigned char>(one) < ' ' || one == 0x7f)
+  for (const char character : options.user_agent) {
+    if (static_cast<unsigned char>(character) < ' ' || character == 0x7f)
       throw option_error("troupe: http::client_options::user_agent has a control byte");
   }
   if (options.connections_per_origin == 0 ||
@@ -81,11 +81,11 @@ task<tls_context> client_resources::trust(bool for_streams, tasks::limits within
     return tls_context::client(chosen);
   };
   auto making = blocking(std::move(make));
-  tls_context made = co_await std::move(making).timeout(within.left()).stop(within.stop());
+  tls_context fresh = co_await std::move(making).timeout(within.left()).stop(within.stop());
   std::lock_guard lock(mutex_);
   // otherwise another task was first: its context stays, with its TLS sessions
   std::optional<tls_context>& context = for_streams ? streams_trust_ : trust_;
-  if (!context) context = std::move(made);
+  if (!context) context = std::move(fresh);
   co_return *context;
 }
 

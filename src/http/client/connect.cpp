@@ -21,8 +21,8 @@ std::string authorization_line(const proxy_server& proxy) {
 }
 
 [[noreturn]] void fail(client_failure why, const url& peer, const proxy_server& by,
-                       const std::string& what, int status = 0) {
-  throw client_error(why, peer.to_string(), "the proxy " + by.at.authority() + " " + what,
+                       const std::string& problem, int status = 0) {
+  throw client_error(why, peer.to_string(), "the proxy " + by.at.authority() + " " + problem,
                      fault::none, status);
 }
 

@@ -166,8 +166,8 @@ void strip(std::string& fields, std::initializer_list<std::string_view> names);
 // Gives the library access to private members of the public types.
 class client_access {
  public:
-  static client_response make(std::shared_ptr<exchange> of) noexcept {
-    return client_response(std::move(of));
+  static client_response make(std::shared_ptr<exchange> answer) noexcept {
+    return client_response(std::move(answer));
   }
   static exchange& of(const client_response& answer) noexcept { return *answer.exchange_; }
   static std::string& method(client_request& asked) noexcept { return asked.method_; }

@@ -30,8 +30,8 @@ std::string authorization_of(std::string_view pair, const char* which) {
   const bool good =
       decode_percent(pair.substr(0, colon), user, false) &&
       (colon == std::string_view::npos || decode_percent(pair.substr(colon + 1), password, false));
-  const auto is_control = [](char one) {
-    return static_cast<unsigned char>(one) < ' ' || one == 0x7F;
+  const auto is_control = [](char character) {
+    return static_cast<unsigned char>(character) < ' ' || character == 0x7F;
   };
   const std::string both = user + ":" + password;
   if (!good || user.contains(':') || std::ranges::any_of(both, is_control))
@@ -175,7 +175,7 @@ const proxy_server* proxy_table::of(const url& target) const {
   const auto& used = own ? own : all_;
   if (!used || all_direct_) return nullptr;
   const bool direct =
-      std::ranges::any_of(direct_, [&](const exception& one) { return matches(one, target); });
+      std::ranges::any_of(direct_, [&](const exception& rule) { return matches(rule, target); });
   return direct ? nullptr : &*used;
 }
 

@@ -94,8 +94,9 @@ TEST(http_proxy_table, reads_the_environment_when_it_is_asked_to) {
   ::setenv("all_proxy", "three", 1);
   ::setenv("ALL_PROXY", "four", 1);
   ::setenv("NO_PROXY", "a", 1);
-  const proxy_settings made = proxy_settings::from_environment();
-  EXPECT_EQ(made.http + "," + made.https + "," + made.all + "," + made.none, ",two,three,a");
+  const proxy_settings settings = proxy_settings::from_environment();
+  EXPECT_EQ(settings.http + "," + settings.https + "," + settings.all + "," + settings.none,
+            ",two,three,a");
   EXPECT_EQ(proxy_settings().all, "");
 }
 

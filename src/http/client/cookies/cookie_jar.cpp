@@ -15,8 +15,8 @@ namespace {
 
 constexpr std::string_view http_only_mark = "#HttpOnly_", site_mark = "#SameSite=";
 
-std::string_view text_of(same_site one) noexcept {
-  return one == same_site::strict ? "Strict" : one == same_site::lax ? "Lax" : "None";
+std::string_view text_of(same_site site) noexcept {
+  return site == same_site::strict ? "Strict" : site == same_site::lax ? "Lax" : "None";
 }
 
 [[noreturn]] void fail(std::size_t line) {
@@ -73,8 +73,8 @@ std::vector<kept_cookie> read_lines(std::string_view text) {
     if (line.ends_with('\r')) line.remove_suffix(1);
     if (line.starts_with(site_mark)) {
       const std::string_view word = line.substr(site_mark.size());
-      for (const same_site one : {same_site::strict, same_site::lax, same_site::none})
-        if (word == text_of(one)) site = one;
+      for (const same_site known : {same_site::strict, same_site::lax, same_site::none})
+        if (word == text_of(known)) site = known;
       continue;
     }
     if (line.empty() || (line.starts_with('#') && !line.starts_with(http_only_mark))) continue;
@@ -132,7 +132,8 @@ std::string cookie_jar::save(bool with_session_cookies, time_point at) const {
 
 std::size_t cookie_jar::load(std::string_view text, time_point at) const {
   std::size_t added = 0;
-  for (kept_cookie& one : read_lines(text)) added += state_->add(std::move(one), at) ? 1u : 0u;
+  for (kept_cookie& cookie : read_lines(text))
+    added += state_->add(std::move(cookie), at) ? 1u : 0u;
   return added;
 }
 

@@ -136,9 +136,9 @@ TEST(http_cookie_jar, reads_dates_as_browsers_do) {
 
 TEST(http_cookie_jar, site_of_the_request) {
   const cookie_jar jar;
-  for (const char* one : {"s=1; Secure; SameSite=Strict", "l=1; Secure; SameSite=Lax",
-                          "n=1; Secure; SameSite=None", "d=1; Secure; SameSite=x"})
-    EXPECT_TRUE(jar.store(at("https://a.org/"), one, start));
+  for (const char* header : {"s=1; Secure; SameSite=Strict", "l=1; Secure; SameSite=Lax",
+                             "n=1; Secure; SameSite=None", "d=1; Secure; SameSite=x"})
+    EXPECT_TRUE(jar.store(at("https://a.org/"), header, start));
   const auto to = [&](request_site site, const char* method) {
     return jar.field_for(at("https://a.org/"), site, method, start);
   };
@@ -153,8 +153,8 @@ TEST(http_cookie_jar, site_of_the_request) {
 
 TEST(http_cookie_jar, longer_paths_and_older_cookies_come_first) {
   const cookie_jar jar;
-  for (const char* one : {"a=1; Path=/", "b=1; Path=/d/e", "c=1; Path=/", "d=1; Path=/d"})
-    EXPECT_TRUE(jar.store(at("http://a.org/"), one, start));
+  for (const char* header : {"a=1; Path=/", "b=1; Path=/d/e", "c=1; Path=/", "d=1; Path=/d"})
+    EXPECT_TRUE(jar.store(at("http://a.org/"), header, start));
   EXPECT_TRUE(jar.store(at("http://a.org/"), "a=2; Path=/", start));
   EXPECT_EQ(jar.field_for(at("http://a.org/d/e"), request_site::same, "GET", start),
             "b=1; d=1; a=2; c=1");
@@ -190,7 +190,7 @@ TEST(http_cookie_jar, limits_hold_at_the_limit_and_one_past_it) {
   EXPECT_TRUE(keep("http://c.org/", "c=1"));
   EXPECT_EQ(jar.size(), 4u);
   std::string left;
-  for (const kept_cookie& one : jar.all(start)) left += one.name;
+  for (const kept_cookie& cookie : jar.all(start)) left += cookie.name;
   EXPECT_EQ(left, "aqbc");
   for (std::size_t cookie_limits::*const which :
        {&cookie_limits::cookies, &cookie_limits::per_domain, &cookie_limits::cookie_bytes,
@@ -274,11 +274,11 @@ TEST(http_cookie_jar, any_thread_may_use_it) {
     }
     return true;
   };
-  bool one = false, two = false;
-  std::thread first([&] { one = work(1); }), second([&] { two = work(2); });
+  bool first_worked = false, second_worked = false;
+  std::thread first([&] { first_worked = work(1); }), second([&] { second_worked = work(2); });
   first.join();
   second.join();
-  EXPECT_TRUE(one && two);
+  EXPECT_TRUE(first_worked && second_worked);
   std::set<std::string> seen;
   for (const kept_cookie& left : jar.all(start))
     EXPECT_TRUE(seen.insert(left.name + " " + left.domain).second);

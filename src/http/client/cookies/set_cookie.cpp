@@ -19,8 +19,8 @@ using namespace std::chrono;
 using base::is_digit;
 
 // The characters that separate the words of a date; ':' is inside of them.
-bool is_between(char one) noexcept {
-  const auto byte = static_cast<unsigned char>(one);
+bool is_between(char character) noexcept {
+  const auto byte = static_cast<unsigned char>(character);
   return byte == 0x09 || (byte >= 0x20 && byte <= 0x2F) || (byte >= 0x3B && byte <= 0x40) ||
          (byte >= 0x5B && byte <= 0x60) || (byte >= 0x7B && byte <= 0x7E);
 }
@@ -97,15 +97,17 @@ std::optional<set_cookie::time_point> read_max_age(std::string_view text,
   return after(now, is_minus || value == 0 ? -1 : value);
 }
 
-bool is_control(char one) noexcept {
-  return (static_cast<unsigned char>(one) < ' ' && one != '\t') || one == 0x7F;
+bool is_control(char character) noexcept {
+  return (static_cast<unsigned char>(character) < ' ' && character != '\t') || character == 0x7F;
 }
 
 std::string domain_of(std::string_view value) {
   if (value.starts_with('.')) value.remove_prefix(1);
-  std::string made(value);
-  for (char& one : made) one = one >= 'A' && one <= 'Z' ? static_cast<char>(one | 0x20) : one;
-  return made;
+  std::string domain(value);
+  for (char& character : domain)
+    character =
+        character >= 'A' && character <= 'Z' ? static_cast<char>(character | 0x20) : character;
+  return domain;
 }
 
 class attributes {

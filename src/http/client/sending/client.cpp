@@ -23,8 +23,8 @@ namespace {
 constexpr std::size_t redirect_body_bytes = 64 * 1024;
 
 bool may_be_repeated(std::string_view method) noexcept {
-  for (const std::string_view one : {"GET", "HEAD", "PUT", "DELETE", "OPTIONS", "TRACE"}) {
-    if (method == one) return true;
+  for (const std::string_view repeatable : {"GET", "HEAD", "PUT", "DELETE", "OPTIONS", "TRACE"}) {
+    if (method == repeatable) return true;
   }
   return false;
 }
@@ -126,8 +126,8 @@ bool turn_to(client_request& asked, int status, const url& from, const url& targ
 
 // The span of the client's call, if it is recorded. Neither path nor query is a part of it.
 tasks::call_context* span_here() noexcept {
-  tasks::call_context* const here = tasks::current_context();
-  return here != nullptr && tasks::is_in_span(*here, tasks::span_kind::client) ? here : nullptr;
+  tasks::call_context* const call = tasks::current_context();
+  return call != nullptr && tasks::is_in_span(*call, tasks::span_kind::client) ? call : nullptr;
 }
 
 void note_call(const client_request& asked, const url& at) {

@@ -17,10 +17,10 @@ namespace troupe::http {
 
 // A connection, or a place on one, for an exchange.
 struct reached {
-  reached(std::shared_ptr<wire_exchange> made, bool kept) noexcept
-      : wire(std::move(made)), is_kept(kept) {}
-  reached(std::shared_ptr<stream_exchange> made, bool kept) noexcept
-      : stream(std::move(made)), is_kept(kept) {}
+  reached(std::shared_ptr<wire_exchange> exchange, bool kept) noexcept
+      : wire(std::move(exchange)), is_kept(kept) {}
+  reached(std::shared_ptr<stream_exchange> exchange, bool kept) noexcept
+      : stream(std::move(exchange)), is_kept(kept) {}
   std::shared_ptr<exchange> by() const noexcept {
     return wire != nullptr ? std::shared_ptr<exchange>(wire) : stream;
   }

@@ -18,8 +18,8 @@ constexpr int catch_up_max = 16;  // reads of the bytes that arrived while the c
 // A server that has sent nothing for so long may be gone.
 constexpr std::chrono::seconds silence{1};
 
-const char* text_of(h2::excess one) noexcept {
-  switch (one) {
+const char* text_of(h2::excess reason) noexcept {
+  switch (reason) {
     case h2::excess::header_list:
       return "too many bytes of fields";
     case h2::excess::resets:
@@ -199,7 +199,7 @@ void stream_connection::give_back_place() {
   to_send_.set();
 }
 
-void stream_connection::open(asked_stream& exchange, const stream_ptr& of,
+void stream_connection::open(asked_stream& exchange, const stream_ptr& owned,
                              const h2::header_lines& lines, bool has_body) {
   const std::lock_guard lock(mutex_);
   living_.push_back(exchange);
@@ -212,7 +212,7 @@ void stream_connection::open(asked_stream& exchange, const stream_ptr& of,
     if (!stage_.is_over()) --places_;
     fail(exchange, stream_failure::moved, "the server takes no more requests on this connection");
   } else {
-    streams_.emplace(exchange.number, of);
+    streams_.emplace(exchange.number, owned);
   }
   to_send_.set();
 }
@@ -475,11 +475,11 @@ void stream_connection::fail_all() {
   stage_.end();
   const h2::excess broken = session_.broken();
   const bool is_broken = broken != h2::excess::none;
-  for (auto& [number, one] : streams_) {
+  for (auto& [number, exchange] : streams_) {
     if (is_broken) {
-      fail(*one, stream_failure::excess, text_of(broken));
+      fail(*exchange, stream_failure::excess, text_of(broken));
     } else {
-      fail(*one, how_, lost_.empty() ? "the server has ended it" : lost_);
+      fail(*exchange, how_, lost_.empty() ? "the server has ended it" : lost_);
     }
   }
   streams_.clear();

@@ -122,9 +122,9 @@ class stream_connection final : public std::enable_shared_from_this<stream_conne
   const event& settings_came() const noexcept { return settings_came_; }
   // The caller's assumption, until the server states its limit.
   void expect(std::size_t streams);
-  // Asks, at the caller's place. `to` is closed and refused if the connection takes no request any
-  // more.
-  void open(asked_stream& exchange, const stream_ptr& of, const h2::header_lines& lines,
+  // Asks, at the caller's place. `exchange` is closed and refused if the connection takes no
+  // request any more.
+  void open(asked_stream& exchange, const stream_ptr& owned, const h2::header_lines& lines,
             bool has_body);
   // Passes on the next part of the body, which must stay valid until `taken` counts it.
   void send(asked_stream& on, std::string_view bytes, bool is_last);

@@ -18,8 +18,8 @@ void stream_turn::give_back() noexcept {
   if (connects_) pool_->end_connecting(*this, nullptr, false, nullptr);
 }
 
-void stream_turn::connected(std::shared_ptr<stream_connection> made) {
-  pool_->end_connecting(*this, std::move(made), false, nullptr);
+void stream_turn::connected(std::shared_ptr<stream_connection> connection) {
+  pool_->end_connecting(*this, std::move(connection), false, nullptr);
 }
 void stream_turn::connected_plain() { pool_->end_connecting(*this, nullptr, true, nullptr); }
 void stream_turn::failed(std::exception_ptr failure) {

@@ -50,7 +50,7 @@ class stream_turn {
   std::optional<connection_slot>& slot() noexcept { return slot_; }
 
   // How the caller's connecting has ended. `failure`: why there is no connection.
-  void connected(std::shared_ptr<stream_connection> made);
+  void connected(std::shared_ptr<stream_connection> connection);
   void connected_plain();
   void failed(std::exception_ptr failure);
 

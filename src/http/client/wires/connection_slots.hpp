@@ -27,8 +27,8 @@ struct origin_slots {
 // The right to use one connection to an origin. Kept connections that are not in use have none.
 class connection_slot {
  public:
-  connection_slot(std::shared_ptr<origin_slots> slots, semaphore::permit one) noexcept
-      : slots_(std::move(slots)), mine_(std::move(one)) {}
+  connection_slot(std::shared_ptr<origin_slots> slots, semaphore::permit permit) noexcept
+      : slots_(std::move(slots)), permit_(std::move(permit)) {}
   connection_slot(connection_slot&&) noexcept = default;
   connection_slot& operator=(connection_slot&&) = delete;
 
@@ -37,7 +37,7 @@ class connection_slot {
 
  private:
   std::shared_ptr<origin_slots> slots_;
-  semaphore::permit mine_;  // goes before the semaphore
+  semaphore::permit permit_;  // goes before the semaphore
 };
 
 // Thread: any. Origins without users and waiters take no memory for long.
