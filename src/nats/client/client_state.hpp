@@ -234,11 +234,11 @@ class client_state : public std::enable_shared_from_this<client_state> {
 // The state that the copies of a connection share: the client ends with the last.
 class client_handle {
  public:
-  explicit client_handle(std::shared_ptr<client_state> state) noexcept : is(std::move(state)) {}
+  explicit client_handle(std::shared_ptr<client_state> state) noexcept : client(std::move(state)) {}
   client_handle(const client_handle&) = delete;
   client_handle& operator=(const client_handle&) = delete;
-  ~client_handle() { is->finish(); }
-  const std::shared_ptr<client_state> is;
+  ~client_handle() { client->finish(); }
+  const std::shared_ptr<client_state> client;
 };
 
 }  // namespace troupe::nats

@@ -156,7 +156,7 @@ task<> client_state::read_in(wire_ptr on) {
       while (!came.empty()) {
         const parser::step step = on->reads.next(came);
         came.remove_prefix(step.consumed);
-        if (step.what != parser::event::need_more && !receive(*on, step.what)) co_return;
+        if (step.outcome != parser::event::need_more && !receive(*on, step.outcome)) co_return;
       }
       std::size_t bytes = 0;
       const std::span<char> into(buffer.get(), read_bytes);
@@ -247,38 +247,39 @@ bool client_state::receive(wire& on, parser::event parsed) {
     talk_.receive(parsed, on.reads, event);
     using kind = happened::kind;
     if (parsed == parser::event::ping) wake_writer(later);
-    received_ += event.what == kind::message || event.what == kind::answer;
-    if (event.what == kind::message) {
+    received_ += event.outcome == kind::message || event.outcome == kind::answer;
+    if (event.outcome == kind::message) {
       const auto found = subscriptions_.find(event.number);
       if (found != subscriptions_.end()) reader = found->second;
-    } else if (event.what == kind::answer) {
+    } else if (event.outcome == kind::answer) {
       auto found = sent_.extract(event.number);
       if (found) later.add(std::move(found.mapped()), {}, std::move(event.message));
-    } else if (event.what == kind::pong) {
+    } else if (event.outcome == kind::pong) {
       take_sent(event.number, {}, later);
-    } else if (event.what == kind::info && chosen.discover_servers) {
+    } else if (event.outcome == kind::info && chosen.discover_servers) {
       servers_.add(talk_.about().connect_urls);
-    } else if (event.what == kind::denied_send) {
+    } else if (event.outcome == kind::denied_send) {
       for (const std::uint64_t number : event.numbers)
         take_sent(number, outcome::failed(failure::denied, "troupe: nats: " + event.text), later);
-    } else if (event.what == kind::denied_read) {
+    } else if (event.outcome == kind::denied_read) {
       for (const std::uint64_t number : event.numbers) {
         const auto found = subscriptions_.find(number);
         if (found == subscriptions_.end()) continue;
         denied.push_back(found->second);
         end_under(*found->second, outcome::failed(failure::denied, "troupe: nats: " + event.text));
       }
-    } else if (event.what == kind::refused || event.what == kind::broken) {
+    } else if (event.outcome == kind::refused || event.outcome == kind::broken) {
       on.reason = "the server says: " + event.text;
-      if (event.what == kind::broken) on.reason = "the server does not speak NATS: " + event.text;
+      if (event.outcome == kind::broken)
+        on.reason = "the server does not speak NATS: " + event.text;
     }
   }
   later.resolve();
   if (reader != nullptr) deliver(reader, event);
   for (const subscription_ptr& each : denied) each->arrived.close();
-  if (!event.text.empty() && event.what != happened::kind::broken)
+  if (!event.text.empty() && event.outcome != happened::kind::broken)
     tell(incident::refused, event.text);
-  return event.what != happened::kind::broken;
+  return event.outcome != happened::kind::broken;
 }
 
 void client_state::deliver(const subscription_ptr& subscription, happened& event) {

@@ -76,14 +76,14 @@ class open_call {
 task<> nothing() { co_return; }
 
 task<> await(handle_ptr by, client_state::call begun) {
-  open_call open(*by->is, begun.number);
+  open_call open(*by->client, begun.number);
   const answer got = co_await std::move(begun.end);
   open.end();
   got.end.check();
 }
 
 task<> publish_later(handle_ptr by, message outgoing) {
-  client_state::call begun = by->is->start_publish(std::move(outgoing));
+  client_state::call begun = by->client->start_publish(std::move(outgoing));
   task<> waits = await(by, std::move(begun));
   co_await std::move(waits);
 }
@@ -97,7 +97,7 @@ void add_trace(client_state& by, headers& head) {
 
 task<message> ask(handle_ptr by, message outgoing) {
   constexpr int no_responders = 503;
-  client_state& connected = *by->is;
+  client_state& connected = *by->client;
   add_trace(connected, outgoing.head);
   const std::string subject = outgoing.subject;
   request_watch watched(connected);
@@ -120,7 +120,7 @@ task<stored> store_message(handle_ptr by, message outgoing) {
 }
 
 task<> flush_now(handle_ptr by) {
-  client_state& connected = *by->is;
+  client_state& connected = *by->client;
   client_state::call begun = connected.start_flush();
   open_call open(connected, begun.number);
   const answer got = co_await std::move(begun.end);
@@ -139,7 +139,7 @@ task<> flush_or_lose(handle_ptr by) {
 }
 
 task<> drain_all(handle_ptr by) {
-  client_state& connected = *by->is;
+  client_state& connected = *by->client;
   connected.begin_drain();
   task<> stops = flush_or_lose(by);
   co_await std::move(stops);
@@ -152,10 +152,10 @@ task<> drain_all(handle_ptr by) {
 }
 
 task<> drain_one(handle_ptr by, subscription_ptr drained) {
-  by->is->stop_delivery(drained);
+  by->client->stop_delivery(drained);
   task<> stops = flush_or_lose(by);
   co_await std::move(stops);
-  by->is->end_subscription(drained, {});
+  by->client->end_subscription(drained, {});
 }
 
 [[noreturn]] void throw_lost_behind_end(const subscription_state& subscription,
@@ -176,7 +176,7 @@ task<std::optional<message>> next_of(handle_ptr by, subscription_ptr subscriptio
     subscription->unread.take(memory_of(*got));
     co_return got;
   }
-  by->is->leave(subscription);
+  by->client->leave(subscription);
   subscription->ended.check();
   std::uint64_t lost = 0;
   {
@@ -197,13 +197,14 @@ task<> publish_now(const handle_ptr& by, std::string_view subject, std::string_v
                    const headers& head, std::string_view payload) {
   check_to_publish(subject);
   if (!reply.empty()) check_to_publish(reply);
-  if (!this_call::trace() && by->is->try_publish(subject, reply, &head, payload)) return nothing();
+  if (!this_call::trace() && by->client->try_publish(subject, reply, &head, payload))
+    return nothing();
   message outgoing{std::string(subject), std::string(payload)};
   outgoing.reply = reply;
   outgoing.head = head;
   if (this_call::trace()) {
-    add_trace(*by->is, outgoing.head);
-    if (by->is->try_publish(outgoing.subject, outgoing.reply, &outgoing.head, outgoing.payload))
+    add_trace(*by->client, outgoing.head);
+    if (by->client->try_publish(outgoing.subject, outgoing.reply, &outgoing.head, outgoing.payload))
       return nothing();
   }
   return publish_later(by, std::move(outgoing));
@@ -237,12 +238,12 @@ task<> connection::publish(message outgoing) const {
 }
 bool connection::try_publish(std::string_view subject, std::string_view payload) const {
   check_to_publish(subject);
-  return by_->is->try_publish(subject, {}, nullptr, payload);
+  return by_->client->try_publish(subject, {}, nullptr, payload);
 }
 
 bool connection::try_publish_joined(std::string_view subject, std::string_view lead,
                                     std::initializer_list<std::string_view> pieces) const {
-  return by_->is->try_publish_joined(subject, lead, pieces);
+  return by_->client->try_publish_joined(subject, lead, pieces);
 }
 
 task<message> connection::request(std::string_view subject, std::string_view payload) const {
@@ -270,13 +271,13 @@ task<subscription> connection::subscribe(std::string_view subject,
   check_queue(chosen.queue);
   if (chosen.messages_max == 0 || chosen.bytes_max == 0)
     throw option_error("troupe: nats: messages_max and bytes_max must be 1 or more");
-  return subscribed(subscription(by_, by_->is->subscribe(subject, chosen)));
+  return subscribed(subscription(by_, by_->client->subscribe(subject, chosen)));
 }
 
 task<> connection::flush() const { return flush_now(by_); }
 task<> connection::drain() const { return drain_all(by_); }
-void connection::close() const noexcept { by_->is->close(); }
-connection::status connection::now() const { return by_->is->now(); }
+void connection::close() const noexcept { by_->client->close(); }
+connection::status connection::now() const { return by_->client->now(); }
 
 subscription::subscription(std::shared_ptr<const client_handle> by,
                            std::shared_ptr<subscription_state> state) noexcept
@@ -292,11 +293,13 @@ std::uint64_t subscription::missed() const noexcept {
   // order: relaxed  statistic; publishes nothing
   return state_ == nullptr ? 0 : state_->missed.load(std::memory_order_relaxed);
 }
-bool subscription::has_ended() const { return state_ == nullptr || by_->is->has_ended(*state_); }
+bool subscription::has_ended() const {
+  return state_ == nullptr || by_->client->has_ended(*state_);
+}
 void subscription::unsubscribe() noexcept {
   if (state_ == nullptr) return;
-  by_->is->unsubscribe(state_);
-  by_->is->leave(state_);
+  by_->client->unsubscribe(state_);
+  by_->client->leave(state_);
   state_.reset();
 }
 task<> subscription::drain() {

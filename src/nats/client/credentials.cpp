@@ -35,12 +35,12 @@ task<std::string> text_of(std::string text, std::string path) {
   co_return co_await std::move(later);
 }
 
-void sign(identity& as, const std::string& seed, const std::string& nonce) {
+void sign(identity& login, const std::string& seed, const std::string& nonce) {
   const std::optional<nkey> key = nkey::from_seed(seed);
   if (!key || key->kind() != key_kind::user) fail("the seed of the user is no nkey (\"SU…\")");
   if (nonce.empty()) fail("the server asks for no signature, so that an nkey is of no use");
-  if (as.jwt.empty()) as.nkey = key->public_key();
-  as.signature = base64url(key->sign(nonce));
+  if (login.jwt.empty()) login.nkey = key->public_key();
+  login.signature = base64url(key->sign(nonce));
 }
 
 }  // namespace

@@ -23,7 +23,7 @@ task<parser::event> next_event(wire& on) {
   for (;;) {
     const parser::step step = on.reads.next(on.rest);
     on.rest.erase(0, step.consumed);
-    switch (step.what) {
+    switch (step.outcome) {
       case parser::event::ok:
         break;
       case parser::event::ping: {
@@ -43,7 +43,7 @@ task<parser::event> next_event(wire& on) {
         break;
       }
       default:
-        co_return step.what;
+        co_return step.outcome;
     }
   }
 }

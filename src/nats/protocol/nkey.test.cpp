@@ -23,11 +23,11 @@ TEST(nats_nkey, reads_and_writes_seeds) {
   EXPECT_NE(key->sign("nonce"), key->sign("other"));
   for (const key_kind kind :
        {key_kind::account, key_kind::server, key_kind::oper, key_kind::user}) {
-    const nkey made(kind, {1, 2, 3});
-    const auto again = nkey::from_seed(made.seed());
+    const nkey fresh(kind, {1, 2, 3});
+    const auto again = nkey::from_seed(fresh.seed());
     ASSERT_TRUE(again.has_value());
     EXPECT_EQ(again->kind(), kind);
-    EXPECT_EQ(again->public_key(), made.public_key());
+    EXPECT_EQ(again->public_key(), fresh.public_key());
   }
 }
 

@@ -100,7 +100,7 @@ parser::step parser::next(std::string_view bytes) {
   const event event = end_line(line);
   if (event == event::need_more && !bytes.empty()) {
     const step rest = next(bytes);  // of the message: there is no deeper call
-    return {rest.what, consumed() + rest.consumed};
+    return {rest.outcome, consumed() + rest.consumed};
   }
   return {event, consumed()};
 }

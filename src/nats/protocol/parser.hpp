@@ -24,7 +24,7 @@ class parser {
  public:
   enum class event : std::uint8_t { need_more, info, message, ping, pong, ok, refused, broken };
   struct step {
-    event what;
+    event outcome;
     std::size_t consumed;
   };
   // The data that comes with `message`. The strings may be moved out.

@@ -14,31 +14,31 @@ using event = parser::event;
 
 // One line for each event.
 std::string said(std::string_view bytes, std::size_t piece, const parser_limits& limits = {}) {
-  parser one(limits);
-  std::string made;
+  parser reads(limits);
+  std::string events;
   while (!bytes.empty()) {
     std::string_view part = bytes.substr(0, piece);
     bytes.remove_prefix(part.size());
     for (;;) {
-      const parser::step step = one.next(part);
+      const parser::step step = reads.next(part);
       part.remove_prefix(step.consumed);
-      parser::arrived& came = one.message();
-      if (step.what == event::need_more) {
+      parser::arrived& came = reads.message();
+      if (step.outcome == event::need_more) {
         EXPECT_TRUE(part.empty());
         break;
       }
-      if (step.what == event::broken) return made + "broken: " + one.text();
-      if (step.what == event::info) made += "info " + one.text() + "\n";
-      if (step.what == event::refused) made += "refused " + one.text() + "\n";
-      if (step.what == event::ping) made += "ping\n";
-      if (step.what == event::pong) made += "pong\n";
-      if (step.what == event::ok) made += "ok\n";
-      if (step.what == event::message)
-        made += "message " + std::to_string(came.sid) + " " + came.subject + " (" + came.reply +
-                ") [" + came.header + "] " + came.payload + "\n";
+      if (step.outcome == event::broken) return events + "broken: " + reads.text();
+      if (step.outcome == event::info) events += "info " + reads.text() + "\n";
+      if (step.outcome == event::refused) events += "refused " + reads.text() + "\n";
+      if (step.outcome == event::ping) events += "ping\n";
+      if (step.outcome == event::pong) events += "pong\n";
+      if (step.outcome == event::ok) events += "ok\n";
+      if (step.outcome == event::message)
+        events += "message " + std::to_string(came.sid) + " " + came.subject + " (" + came.reply +
+                  ") [" + came.header + "] " + came.payload + "\n";
     }
   }
-  return made;
+  return events;
 }
 
 const std::string everything =
@@ -120,28 +120,28 @@ TEST(nats_parser, takes_no_more_memory_than_a_large_message_has_bytes) {
   constexpr std::size_t payload = 5'000'000, piece = 16 * 1024, line_end = 2;
   std::string bytes = "MSG a 1 " + std::to_string(payload) + "\r\n" + std::string(payload, 'x');
   bytes += "\r\n";
-  parser one({});
+  parser reads({});
   event last = event::need_more;
   std::size_t capacity = 0, moved = 0;
   for (std::string_view left = bytes; !left.empty();) {
-    const parser::step step = one.next(left.substr(0, piece));
+    const parser::step step = reads.next(left.substr(0, piece));
     left.remove_prefix(step.consumed);
-    last = step.what;
-    const std::string& got = one.message().payload;
+    last = step.outcome;
+    const std::string& got = reads.message().payload;
     EXPECT_LE(got.capacity(), payload + line_end);
     if (got.capacity() != capacity) moved = got.size();
     capacity = got.capacity();
   }
   EXPECT_EQ(last, event::message);
-  EXPECT_EQ(one.message().payload.size(), payload);
+  EXPECT_EQ(reads.message().payload.size(), payload);
   EXPECT_LE(moved, payload / 2);  // what lay in two places at the last move
 }
 
 TEST(nats_parser, is_broken_for_good) {
-  parser one({});
-  EXPECT_EQ(one.next("X\r\nPING\r\n").what, event::broken);
-  EXPECT_EQ(one.next("PING\r\n").what, event::broken);
-  EXPECT_EQ(one.next("PING\r\n").consumed, 0u);
+  parser reads({});
+  EXPECT_EQ(reads.next("X\r\nPING\r\n").outcome, event::broken);
+  EXPECT_EQ(reads.next("PING\r\n").outcome, event::broken);
+  EXPECT_EQ(reads.next("PING\r\n").consumed, 0u);
 }
 
 }  // namespace

@@ -265,18 +265,18 @@ void protocol_state::receive(parser::event parsed, parser& from, happened& event
     case parser::event::ping:
       out_ += "PONG\r\n";
       if (++pongs_ <= pongs_max) break;
-      event.what = happened::kind::broken;
+      event.outcome = happened::kind::broken;
       event.text = "it pings without end";
       break;
     case parser::event::pong:
       if (pings_.empty()) break;
-      event.what = happened::kind::pong;
+      event.outcome = happened::kind::pong;
       event.number = pings_.front();
       pings_.pop_front();
       break;
     case parser::event::info: {
       std::optional<server_info> about = server_info::parse(from.text());
-      event.what = about ? happened::kind::info : happened::kind::broken;
+      event.outcome = about ? happened::kind::info : happened::kind::broken;
       if (about)
         about_ = std::move(*about);
       else
@@ -286,7 +286,7 @@ void protocol_state::receive(parser::event parsed, parser& from, happened& event
     case parser::event::refused:
       return take_refusal(from.text(), event);
     case parser::event::broken:
-      event.what = happened::kind::broken;
+      event.outcome = happened::kind::broken;
       event.text = from.text();
       break;
   }
@@ -310,10 +310,10 @@ void protocol_state::take_message(parser::arrived& from, happened& event) {
   if (from.sid == inbox_sid) {
     if (!is_answered_by(from.subject, event.number)) return;
     requests_.erase(event.number);
-    event.what = happened::kind::answer;
+    event.outcome = happened::kind::answer;
   } else {
     subscription& subscribed = found->second;
-    event.what = happened::kind::message;
+    event.outcome = happened::kind::message;
     event.last = ++subscribed.delivered == subscribed.ends_after;
     if (event.last) subscriptions_.erase(found);
   }
@@ -324,7 +324,7 @@ void protocol_state::take_message(parser::arrived& from, happened& event) {
 }
 
 void protocol_state::take_refusal(const std::string& text, happened& event) {
-  event.what = happened::kind::refused;
+  event.outcome = happened::kind::refused;
   event.text = text;
   if (text.starts_with("Permissions Violation for Subscription")) {
     const std::string_view subject = quoted(text);
@@ -333,7 +333,7 @@ void protocol_state::take_refusal(const std::string& text, happened& event) {
       event.numbers.push_back(entry.first);
       return true;
     });
-    if (!event.numbers.empty()) event.what = happened::kind::denied_read;
+    if (!event.numbers.empty()) event.outcome = happened::kind::denied_read;
   } else if (text.starts_with("Permissions Violation for Publish")) {
     const std::string_view subject = quoted(text);
     std::erase_if(requests_, [&](const auto& entry) {
@@ -341,7 +341,7 @@ void protocol_state::take_refusal(const std::string& text, happened& event) {
       event.numbers.push_back(entry.first);
       return true;
     });
-    if (!event.numbers.empty()) event.what = happened::kind::denied_send;
+    if (!event.numbers.empty()) event.outcome = happened::kind::denied_send;
   }
 }
 

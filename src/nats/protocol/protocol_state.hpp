@@ -39,7 +39,7 @@ struct happened {
     denied_send,  // it refuses the messages of these requests, which are forgotten
     broken,       // the server does not keep to the protocol: `text`
   };
-  kind what = kind::nothing;
+  kind outcome = kind::nothing;
   std::uint64_t number = 0;
   bool last = false;
   nats::message message;

@@ -62,9 +62,9 @@ TEST(nats_servers, are_tried_in_random_order_the_last_one_at_the_end) {
     first.insert(round.front().authority());
   }
   EXPECT_EQ(first.size(), 4u);
-  for (const server& one : list.next_round()) {
-    const bool told = one.host == "10.0.0.1" || one.host == "::1";
-    EXPECT_EQ(one.tls_name, told ? "one.example" : "") << one.host;
+  for (const server& server : list.next_round()) {
+    const bool told = server.host == "10.0.0.1" || server.host == "::1";
+    EXPECT_EQ(server.tls_name, told ? "one.example" : "") << server.host;
   }
   std::vector<std::string> many;
   for (int i = 0; i < 2'000; ++i) many.push_back("h" + std::to_string(i));

@@ -14,9 +14,9 @@ using nats::parser;
 using nats::protocol_state;
 
 std::string text_of(const happened& one) {
-  std::string made = std::to_string(static_cast<int>(one.what)) + " " + std::to_string(one.number) +
-                     (one.last ? " last " : " ") + one.text + " " + one.message.subject + " (" +
-                     one.message.reply + ") " + one.message.payload;
+  std::string made = std::to_string(static_cast<int>(one.outcome)) + " " +
+                     std::to_string(one.number) + (one.last ? " last " : " ") + one.text + " " +
+                     one.message.subject + " (" + one.message.reply + ") " + one.message.payload;
   for (const auto& [name, value] : one.message.head) made += " [" + name + ": " + value + "]";
   for (const std::uint64_t number : one.numbers) made += " " + std::to_string(number);
   return made + "\n";
@@ -42,16 +42,16 @@ std::string report_of(std::string_view bytes, std::size_t piece) {
   while (!bytes.empty()) {
     std::string_view part = bytes.substr(0, piece);
     bytes.remove_prefix(part.size());
-    for (parser::step step{parser::event::ok, 0}; step.what != parser::event::need_more;) {
+    for (parser::step step{parser::event::ok, 0}; step.outcome != parser::event::need_more;) {
       step = reads.next(part);
       part.remove_prefix(step.consumed);
-      const happened one = talk.receive(step.what, reads);
-      if (one.what != happened::kind::nothing) said += text_of(one);
-      if (one.what == happened::kind::answer && ++answers[one.number] > 1)
+      const happened one = talk.receive(step.outcome, reads);
+      if (one.outcome != happened::kind::nothing) said += text_of(one);
+      if (one.outcome == happened::kind::answer && ++answers[one.number] > 1)
         return "a request has two answers";
       if (one.message.payload.size() > limits.message_bytes) return "a message is too large";
-      if (one.what == happened::kind::broken) bytes = {};
-      if (one.what == happened::kind::broken) break;
+      if (one.outcome == happened::kind::broken) bytes = {};
+      if (one.outcome == happened::kind::broken) break;
     }
   }
   talk.take(sent);
