@@ -189,8 +189,8 @@ std::string list_shape(naming how, std::span<const shape_part> elements) {
 
 std::uint64_t fingerprint_of(std::string_view shape) noexcept {
   std::uint64_t hash = 14'695'981'039'346'656'037u;
-  for (const char one : shape) {
-    hash ^= static_cast<unsigned char>(one);
+  for (const char character : shape) {
+    hash ^= static_cast<unsigned char>(character);
     hash *= 1'099'511'628'211u;
   }
   return hash;

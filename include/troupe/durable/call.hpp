@@ -158,10 +158,10 @@ struct request {
 };
 
 // Never throws: a failure is the answer.
-void send(const std::shared_ptr<engine>& engine, request what) noexcept;
+void send(const std::shared_ptr<engine>& engine, request request) noexcept;
 // From a handler.
-void send_from(turn_state& from, request what);
-void ask_from(turn_state& from, request what) noexcept;
+void send_from(turn_state& from, request request);
+void ask_from(turn_state& from, request request) noexcept;
 
 }  // namespace parts
 }  // namespace troupe::durable

@@ -115,11 +115,11 @@ struct element<std::pair<const K, V>> {
   using type = std::pair<K, V>;
 };
 template <class T>
-concept container = requires(T& all, typename element<typename T::value_type>::type one) {
+concept container = requires(T& all, typename element<typename T::value_type>::type item) {
   all.begin();
   all.end();
   all.size();
-  all.insert(all.end(), std::move(one));
+  all.insert(all.end(), std::move(item));
 };
 
 // A type whose bytes can be copied at once.
@@ -253,7 +253,7 @@ class writer {
             "troupe: durable: a variant without a value cannot be stored: assign it a value "
             "before");
       number(static_cast<std::uint8_t>(value.index()));
-      std::visit([this](const auto& one) { this->write(one); }, value);
+      std::visit([this](const auto& alternative) { this->write(alternative); }, value);
     } else if constexpr (tuple_like<T>) {
       std::apply([this](const auto&... each) { (this->write(each), ...); }, value);
     } else if constexpr (is_byte_string<T>) {
@@ -261,12 +261,12 @@ class writer {
       append(std::as_bytes(std::span(value.data(), value.size())));
     } else if constexpr (container<T>) {
       count(value.size());
-      for (const auto& one : value) write<typename element<typename T::value_type>::type>(one);
+      for (const auto& item : value) write<typename element<typename T::value_type>::type>(item);
     } else if constexpr (std::is_empty_v<T>) {
       number(std::uint8_t{0});  // so that each value takes a byte, which bounds counts
     } else {
-      reflect::for_each_member(value,
-                               [this](std::string_view, const auto& one) { this->write(one); });
+      reflect::for_each_member(
+          value, [this](std::string_view, const auto& member) { this->write(member); });
     }
   }
   std::vector<std::byte> take() noexcept { return std::move(bytes_); }

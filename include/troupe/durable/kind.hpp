@@ -41,8 +41,8 @@ concept upgraded = requires(typename T::previous before) {
   { T::upgrade(std::move(before)) } -> std::same_as<T>;
 };
 template <class T>
-concept evented = requires(T& object, const typename T::event& one) {
-  object.apply(one);
+concept evented = requires(T& object, const typename T::event& event) {
+  object.apply(event);
 };
 
 // Reads a value that was stored when its type had the number `schema`.
@@ -107,8 +107,8 @@ struct method_entry {
   std::string shape;  // without enumerators and names of alternatives, as `signature`
   std::uint64_t signature;
   // Exactly one is set: `call` for a plain method, `start` for a coroutine.
-  outcome (*call)(void* on, turn& in, std::span<const std::byte> arguments);
-  task<outcome> (*start)(void* on, turn& in, bytes arguments);
+  outcome (*call)(void* on, turn& turn, std::span<const std::byte> arguments);
+  task<outcome> (*start)(void* on, turn& turn, bytes arguments);
 };
 
 // A class of durable actors with its methods, of whatever type.
@@ -141,7 +141,7 @@ outcome outcome_of(Given&& given) {
   using type = std::decay_t<Given>;
   if constexpr (is_changes<type>) {
     outcome result;
-    for (const auto& one : given.events) result.events.push_back(encode(one));
+    for (const auto& event : given.events) result.events.push_back(encode(event));
     if constexpr (requires { given.answer; }) result.value = encode(given.answer);
     return result;
   } else {
@@ -157,11 +157,11 @@ struct caller {
   using given = typename awaited::type;
   using arguments = typename facts::arguments;
 
-  static decltype(auto) invoke(owner& on, turn& in, arguments& args) {
+  static decltype(auto) invoke(owner& on, turn& turn, arguments& args) {
     return std::apply(
         [&](auto&... each) -> decltype(auto) {
           if constexpr (facts::takes_turn) {
-            return (on.*Method)(in, std::move(each)...);
+            return (on.*Method)(turn, std::move(each)...);
           } else {
             return (on.*Method)(std::move(each)...);
           }
@@ -175,18 +175,18 @@ struct caller {
       return decode<arguments>(from);
     }
   }
-  static outcome call(void* on, turn& in, std::span<const std::byte> from) {
+  static outcome call(void* on, turn& turn, std::span<const std::byte> from) {
     arguments args = read(from);
     if constexpr (std::is_void_v<given>) {
-      invoke(*static_cast<owner*>(on), in, args);
+      invoke(*static_cast<owner*>(on), turn, args);
       return {};
     } else {
-      return outcome_of(invoke(*static_cast<owner*>(on), in, args));
+      return outcome_of(invoke(*static_cast<owner*>(on), turn, args));
     }
   }
-  static task<outcome> start(void* on, turn& in, bytes from) {
+  static task<outcome> start(void* on, turn& turn, bytes from) {
     arguments args = read(from);
-    auto running = invoke(*static_cast<owner*>(on), in, args);
+    auto running = invoke(*static_cast<owner*>(on), turn, args);
     if constexpr (std::is_void_v<given>) {
       co_await std::move(running);
       co_return outcome();

@@ -234,7 +234,7 @@ class storage {
   // Adds the shapes of these classes; they replace shapes of the same number.
   virtual task<> keep_classes(std::vector<class_shape> added) = 0;
   // No value: the actor was never stored.
-  virtual task<std::optional<stored_state>> load(actor_name of) = 0;
+  virtual task<std::optional<stored_state>> load(actor_name actor) = 0;
   // The first keys in the range, of actors of that class whose state or events are stored, in the
   // storage's own order, which store::keys() describes.
   virtual task<std::vector<std::string>> keys(std::string kind, key_range range) = 0;

@@ -129,8 +129,8 @@ class ref {
 
  private:
   friend class store;
-  ref(std::shared_ptr<parts::engine> of, std::string key) noexcept
-      : engine_(std::move(of)), key_(std::move(key)) {}
+  ref(std::shared_ptr<parts::engine> engine, std::string key) noexcept
+      : engine_(std::move(engine)), key_(std::move(key)) {}
 
   template <class Result, auto Method, class... Args>
   future<Result> send(bool is_post, Args&&... args) const {
@@ -185,15 +185,15 @@ class store {
   // schema_error, which names the class, if the members of a class differ from the members that are
   // stored under its number; option_error for two classes or methods of one name.
   template <std::same_as<parts::kind_table>... Kinds>
-  static task<store> open(runtime& on, std::unique_ptr<storage> in, Kinds... kinds) {
-    return open(on, std::move(in), options(), std::move(kinds)...);
+  static task<store> open(runtime& on, std::unique_ptr<storage> storage, Kinds... kinds) {
+    return open(on, std::move(storage), options(), std::move(kinds)...);
   }
   template <std::same_as<parts::kind_table>... Kinds>
-  static task<store> open(runtime& on, std::unique_ptr<storage> in, options chosen,
+  static task<store> open(runtime& on, std::unique_ptr<storage> storage, options chosen,
                           Kinds... kinds) {
     std::vector<parts::kind_table> all;
     (all.push_back(std::move(kinds)), ...);
-    return open_kinds(on, std::move(in), chosen, std::move(all));
+    return open_kinds(on, std::move(storage), chosen, std::move(all));
   }
 
   // The actor of that class and key. Cost: some ns; nothing is read. Errors: usage_error if the
@@ -239,8 +239,8 @@ class store {
   durable::counts counts() const;
 
  private:
-  explicit store(std::shared_ptr<parts::engine> of) noexcept : engine_(std::move(of)) {}
-  static task<store> open_kinds(runtime& on, std::unique_ptr<storage> in, options chosen,
+  explicit store(std::shared_ptr<parts::engine> engine) noexcept : engine_(std::move(engine)) {}
+  static task<store> open_kinds(runtime& on, std::unique_ptr<storage> storage, options chosen,
                                 std::vector<parts::kind_table> kinds);
   void check_name(const void* tag, const char* name, std::string_view key) const;
   static task<key_page> keys_of(std::shared_ptr<parts::engine> engine, const void* tag,
@@ -252,7 +252,7 @@ class store {
 namespace parts {
 
 struct store_access {
-  static store make(std::shared_ptr<engine> of) { return store(std::move(of)); }
+  static store make(std::shared_ptr<engine> engine) { return store(std::move(engine)); }
 };
 
 }  // namespace parts

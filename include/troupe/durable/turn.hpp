@@ -33,7 +33,7 @@ namespace troupe::durable {
 //     };
 class turn {
  public:
-  explicit turn(parts::turn_state& of) noexcept : state_(of) {}
+  explicit turn(parts::turn_state& state) noexcept : state_(state) {}
   turn(const turn&) = delete;
   turn& operator=(const turn&) = delete;
 
@@ -109,9 +109,9 @@ class turn {
     request.arguments = parts::encode_arguments<facts>(std::forward<Args>(args)...);
     return request;
   }
-  void set_reminder(std::string_view name, wall_time due, std::string rule, parts::request what);
-  void set_period(std::string_view name, time_span period, parts::request what);
-  void set_schedule(std::string_view name, std::string_view cron, parts::request what);
+  void set_reminder(std::string_view name, wall_time due, std::string rule, parts::request request);
+  void set_period(std::string_view name, time_span period, parts::request request);
+  void set_schedule(std::string_view name, std::string_view cron, parts::request request);
 
   parts::turn_state& state_;
 };

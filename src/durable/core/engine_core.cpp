@@ -14,8 +14,8 @@ using std::chrono::milliseconds;
 constexpr milliseconds again_first{5};
 
 void check(const durable::options& chosen) {
-  const auto need = [](bool holds, const char* what) {
-    if (!holds) throw option_error(std::string("troupe: durable: ") + what);
+  const auto need = [](bool holds, const char* requirement) {
+    if (!holds) throw option_error(std::string("troupe: durable: ") + requirement);
   };
   need(chosen.actors_max > 0, "actors_max must be 1 or more");
   need(chosen.idle_max.count() > 0, "idle_max must be more than 0");
@@ -30,40 +30,40 @@ void check(const durable::options& chosen) {
 
 }  // namespace
 
-engine_core::engine_core(engine_tasks& above, runtime& in,
+engine_core::engine_core(engine_tasks& above, runtime& on,
                          std::unique_ptr<durable::storage> database, durable::options options,
                          std::vector<kind_table> kinds, std::shared_ptr<shard_scope> scope)
     : upper_tasks(above),
-      on(in),
+      on(on),
       storage(with_faults(std::move(database))),
       chosen(options),
       classes(std::move(kinds)),
-      clock(in),
-      reminders(in, clock),
+      clock(on),
+      reminders(on, clock),
       inbox(chosen),
       actors(chosen.actors_max),
       shards(std::move(scope)) {
   check(chosen);
 }
 
-record_ref engine_core::make_record(request& what) const {
-  const kind_table* const kind = classes.find(what.kind);
+record_ref engine_core::make_record(request& request) const {
+  const kind_table* const kind = classes.find(request.kind);
   if (kind == nullptr)
     throw unknown_method("troupe: durable: the class was not given to store::open");
-  const auto method = std::ranges::find(kind->methods, what.method, &method_entry::tag);
+  const auto method = std::ranges::find(kind->methods, request.method, &method_entry::tag);
   if (method == kind->methods.end())
     throw unknown_method("troupe: durable: a method that was not given to kind<" + kind->name +
                          ", ...> was called");
-  check_name(*kind, what.key);
-  check_size(what.arguments.size(), "the message has ");
+  check_name(*kind, request.key);
+  check_size(request.arguments.size(), "the message has ");
   auto message = std::make_shared<record>();
   message->kind = kind;
   message->method = &*method;
-  message->what.to = {kind->name, std::move(what.key)};
-  message->what.method = method->name;
-  message->what.signature = method->signature;
-  message->what.arguments = std::move(what.arguments);
-  message->what.shard = shards.of(message->what.to);
+  message->row.to = {kind->name, std::move(request.key)};
+  message->row.method = method->name;
+  message->row.signature = method->signature;
+  message->row.arguments = std::move(request.arguments);
+  message->row.shard = shards.of(message->row.to);
   message->trace = tasks::context_ref::current_trace();
   return message;
 }
@@ -75,9 +75,9 @@ void engine_core::check_name(const kind_table& kind, std::string_view key) const
 }
 
 // A value that no database takes would fail the transaction of all others, again and again.
-void engine_core::check_size(std::size_t size, const char* what) const {
+void engine_core::check_size(std::size_t size, const char* subject) const {
   if (size > chosen.state_bytes_max)
-    throw usage_error(std::string("troupe: durable: ") + what + std::to_string(size) +
+    throw usage_error(std::string("troupe: durable: ") + subject + std::to_string(size) +
                       " bytes, and options::state_bytes_max is " +
                       std::to_string(chosen.state_bytes_max));
 }
@@ -120,7 +120,7 @@ void engine_core::touch_all(const turn_state& done) {
   touch(done.actor.shard);
   record_ref message = done.handles;
   while (message != nullptr && !message->unheard) {
-    touch(message->what.shard);
+    touch(message->row.shard);
     message = message->asked_by.lock();
   }
 }

@@ -65,7 +65,7 @@ class engine_tasks {
 class engine_core {
  public:
   // `scope`: null for a store that has its database alone. Errors: option_error.
-  engine_core(engine_tasks& above, runtime& in, std::unique_ptr<durable::storage> database,
+  engine_core(engine_tasks& above, runtime& on, std::unique_ptr<durable::storage> database,
               durable::options options, std::vector<kind_table> kinds,
               std::shared_ptr<shard_scope> scope);
   engine_core(const engine_core&) = delete;
@@ -96,9 +96,9 @@ class engine_core {
   // The functions below are for any thread, without the mutex or with it.
 
   // The message has no id and no origin. Errors: as check_name, and unknown_method.
-  record_ref make_record(request& what) const;
+  record_ref make_record(request& request) const;
   // Errors: usage_error.
-  void check_size(std::size_t size, const char* what) const;
+  void check_size(std::size_t size, const char* subject) const;
   void check_name(const kind_table& kind, std::string_view key) const;
   // `starts` gets an engine_ref, and returns a task. It runs later, on the pool.
   template <class Start>
@@ -127,8 +127,8 @@ class engine_core {
   bool is_current(const turn_state& turn) const noexcept { return turn.generation == generation; }
   // An ask of a handler on this node continues while its shard is drained.
   bool may_begin(const record& message) const noexcept {
-    return message.asker != nullptr ? shards.is_here(message.what.shard)
-                                    : shards.is_open(message.what.shard);
+    return message.asker != nullptr ? shards.is_here(message.row.shard)
+                                    : shards.is_open(message.row.shard);
   }
   // The open batch changes or answers something of this shard.
   void touch(std::uint32_t shard) {

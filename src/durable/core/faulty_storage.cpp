@@ -31,8 +31,8 @@ class faulty_storage final : public storage {
   task<> keep_classes(std::vector<class_shape> added) override {
     return call([this, added = std::move(added)] { return whole_->keep_classes(added); }, true);
   }
-  task<std::optional<stored_state>> load(actor_name of) override {
-    return call([this, of = std::move(of)] { return whole_->load(of); });
+  task<std::optional<stored_state>> load(actor_name actor) override {
+    return call([this, actor = std::move(actor)] { return whole_->load(actor); });
   }
   task<std::vector<std::string>> keys(std::string kind, key_range range) override {
     return call([this, kind = std::move(kind), range = std::move(range)] {

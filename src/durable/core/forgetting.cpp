@@ -47,13 +47,13 @@ void forgetting::forget_all(filling& failed, const std::exception_ptr& why, bool
     add_batch(failed, true);
     if (batches_.filled() != nullptr) add_batch(*batches_.filled(), false);
     for (const auto& [name, actor] : actors_) {
-      for (const record_ref& one : actor->waits) add(one);
+      for (const record_ref& message : actor->waits) add(message);
       actor->waits.clear();
       actor->refused = false;
       actor->changed_with = 0;
       if (!actor->runs) actors_.let_go(*actor);
     }
-    for (const auto& [id, one] : known_) add(one);
+    for (const auto& [id, message] : known_) add(message);
     known_.clear();
     dropped = batches_.drop_open();
     inbox_.forget();
@@ -95,7 +95,7 @@ void forgetting::drop_moved(const filling& failed, const std::exception_ptr& why
   try {
     std::rethrow_exception(why);
   } catch (const shard_moved& moved) {
-    for (const std::uint32_t one : moved.shards()) which.set(one);
+    for (const std::uint32_t shard : moved.shards()) which.set(shard);
     // Some may have returned meanwhile, with another fence.
     which &= shards_.held_of(failed.data.shards);
   } catch (...) {

@@ -79,25 +79,25 @@ void commits::stored(filling& taken) {
       known_.remove(settlement.message);
     }
     if (!taken.asks_elsewhere.empty()) cycle_search_.need_looks();
-    for (const record_ref& one : taken.asks_elsewhere) outgoing_.begin_ask(one);
+    for (const record_ref& message : taken.asks_elsewhere) outgoing_.begin_ask(message);
     for (const record_ref& message : taken.delivered) {
-      if (!shards_.is_open(message->what.shard)) continue;  // another node will read it
+      if (!shards_.is_open(message->row.shard)) continue;  // another node will read it
       if (!inbox_.has_backlog() && inbox_.is_full()) {
-        inbox_.begin_backlog(message->what.order - 1);
+        inbox_.begin_backlog(message->row.order - 1);
         inbox_reader_.hold_all();
       }
       if (message->is(message_place::outbox)) {
         inbox_.has_backlog() ? mailboxes_.leave_out(message) : outgoing_.post_elsewhere(message);
         continue;
       }
-      activation& actor = mailboxes_.actor_of(*message->kind, message->what.to.key);
+      activation& actor = mailboxes_.actor_of(*message->kind, message->row.to.key);
       inbox_.has_backlog() || actor.refused ? mailboxes_.leave_out(message)
                                             : mailboxes_.enqueue(message, actor);
     }
     // Those that were due before they were stored.
     for (const stored_reminder& reminder : taken.data.reminders) reminders_.plan(reminder.due);
     numbers_.counts.reminders += taken.data.fired_reminders.size();
-    for (const batch::fired_reminder& one : taken.data.fired_reminders) reminders_.stored(one);
+    for (const batch::fired_reminder& fired : taken.data.fired_reminders) reminders_.stored(fired);
     if (inbox_.has_backlog()) core_.need_inbox();
     actors_.make_room(0, batches_.stored());
     TROUPE_INVARIANT(batches_.is_stored(taken.data.number), "E3");
@@ -106,7 +106,7 @@ void commits::stored(filling& taken) {
   for (const record_ref& message : taken.posted) give_all(message->on_stored, {});
   for (settlement& settlement : taken.settlements) {
     // A post that was sent while an ask of the same id was being handled is stored with its turn.
-    if (settlement.error != nullptr && settlement.message->what.from == origin::ask) {
+    if (settlement.error != nullptr && settlement.message->row.from == origin::ask) {
       fail_all(settlement.message->on_stored, settlement.error);
     } else {
       give_all(settlement.message->on_stored, {});

@@ -49,17 +49,17 @@ bool cycle_search::find_waiting_asks(std::vector<cycle_question>& waiting) {
   return cycles_.find_waiting_asks(waiting);
 }
 
-task<bool> cycle_search::waits_for(engine_ref, cycle_question what) {
+task<bool> cycle_search::waits_for(engine_ref, cycle_question question) {
   cycle_steps next;
   {
     guard held(core_);
-    next = cycles_.follow(what);
+    next = cycles_.follow(question);
   }
   if (next.is_found) co_return true;
-  for (cycle_question& one : next.elsewhere) {
+  for (cycle_question& remote : next.elsewhere) {
     bool leads_back = false;
     try {
-      auto asks = shards_.scope().waits_for(std::move(one));
+      auto asks = shards_.scope().waits_for(std::move(remote));
       leads_back = co_await std::move(asks);
     } catch (const troupe::error&) {
       // It is not known.
@@ -77,7 +77,7 @@ void cycle_search::take_back(const message_id& ask) {
     guard held(core_);
     const record_ref message = known_.find(ask);
     if (message == nullptr || message->stored_with != 0) return;
-    const actor_name& name = message->what.to;
+    const actor_name& name = message->row.to;
     activation* const actor = cycles_.find_actor(name);
     if (actor == nullptr || std::erase(actor->waits, message) == 0) return;
     text += name.kind + " " + name.key;

@@ -18,7 +18,7 @@ class cycle_search {
   // With the mutex held: an ask goes to another node.
   void need_looks();
   // As engine::waits_for.
-  task<bool> waits_for(engine_ref keeps, cycle_question what);
+  task<bool> waits_for(engine_ref keeps, cycle_question question);
 
  private:
   task<> look_for_cycles(engine_ref keeps);

@@ -89,8 +89,8 @@ void engine::show() {
       observing::components_of(core_.on)->add({"durable", "store", core_.storage->name(), collect});
 }
 
-void send(const std::shared_ptr<engine>& engine, request what) noexcept {
-  engine->send(std::move(what));
+void send(const std::shared_ptr<engine>& engine, request request) noexcept {
+  engine->send(std::move(request));
 }
 
 }  // namespace troupe::durable::parts

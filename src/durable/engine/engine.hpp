@@ -40,13 +40,13 @@ class engine final : public std::enable_shared_from_this<engine>, private engine
 
   task<> open();
 
-  void send(request what) noexcept { intake_.send(std::move(what)); }
+  void send(request request) noexcept { intake_.send(std::move(request)); }
 
   // Of a node of a cluster; thread: any.
   //
   // Another node has sent this message: an ask is answered; for a post, the call ends when it is
   // stored. Errors: shard_moved if this node does not act for the receiver; else as store::ask.
-  future<bytes> deliver(stored_message what) { return intake_.deliver(std::move(what)); }
+  future<bytes> deliver(stored_message received) { return intake_.deliver(std::move(received)); }
   // The node acts for these shards from now on.
   void gained(const std::vector<held_shard>& shards) { shard_moves_.gained(shards); }
   // It must not act for them any more: changes that were not stored are undone.
@@ -57,9 +57,9 @@ class engine final : public std::enable_shared_from_this<engine>, private engine
   std::vector<held_shard> hand_over(const std::vector<held_shard>& shards, bool closes) {
     return shard_moves_.hand_over(shards, closes);
   }
-  static task<bool> waits_for(engine_ref self, cycle_question what) {
+  static task<bool> waits_for(engine_ref self, cycle_question question) {
     cycle_search& search = self->cycle_search_;
-    return search.waits_for(std::move(self), std::move(what));
+    return search.waits_for(std::move(self), std::move(question));
   }
 
   bool knows(const void* tag) const noexcept { return core_.classes.find(tag) != nullptr; }

@@ -13,7 +13,8 @@ namespace {
 // FNV-1a of 64 bits, from another beginning for each half.
 std::uint64_t hash_of(std::string_view text, std::uint64_t begin) noexcept {
   std::uint64_t value = begin;
-  for (const char one : text) value = (value ^ static_cast<unsigned char>(one)) * 0x100000001B3u;
+  for (const char character : text)
+    value = (value ^ static_cast<unsigned char>(character)) * 0x100000001B3u;
   return base::mix_bits(value);
 }
 

@@ -72,13 +72,13 @@ bool reminder_sender::fire_one(const stored_reminder& reminder, due_time now) {
   const auto message = std::make_shared<record>();
   message->kind = kind;
   message->method = classes::find_method(*kind, reminder.method, reminder.signature);
-  message->what.id = message_id::of(reminder_name_of(reminder.to, reminder.name))
-                         .part(static_cast<std::uint64_t>(reminder.due.time_since_epoch().count()));
-  message->what.to = reminder.to;
-  message->what.shard = shard;
-  message->what.method = reminder.method;
-  message->what.signature = reminder.signature;
-  message->what.arguments = reminder.arguments;
+  message->row.id = message_id::of(reminder_name_of(reminder.to, reminder.name))
+                        .part(static_cast<std::uint64_t>(reminder.due.time_since_epoch().count()));
+  message->row.to = reminder.to;
+  message->row.shard = shard;
+  message->row.method = reminder.method;
+  message->row.signature = reminder.signature;
+  message->row.arguments = reminder.arguments;
   const std::optional<due_time> next = next_time(reminder, now);
   batches_.open().data.fired_reminders.push_back({reminder.to, reminder.name, reminder.due, next});
   core_.touch(shard);

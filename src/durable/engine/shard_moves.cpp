@@ -89,9 +89,9 @@ shard_set shard_moves::working() const {
   }
   for (const auto& [id, message] : known_) {
     if (message->is(message_place::looked_up) || message->is(message_place::left_out))
-      all.set(message->what.shard);
+      all.set(message->row.shard);
   }
-  outboxes_.for_each([&all](const record_ref& post) { all.set(post->what.shard); });
+  outboxes_.for_each([&all](const record_ref& post) { all.set(post->row.shard); });
   return all;
 }
 
@@ -134,21 +134,21 @@ void shard_moves::put_off(const shard_set& which, refusals& told) {
     actor->waits = std::move(stay);
   }
   known_.remove_if([&](record& message) {
-    if (!which[message.what.shard] || !message.is(message_place::left_out) ||
+    if (!which[message.row.shard] || !message.is(message_place::left_out) ||
         message.asker != nullptr)
       return false;
     put_off(message, told);
     return true;
   });
   outboxes_.remove_if([&](const record_ref& post) {
-    const bool goes = which[post->what.shard];
+    const bool goes = which[post->row.shard];
     if (goes) inbox_.leave(*post);
     return goes;
   });
 }
 
 void shard_moves::put_off(record& message, refusals& told) {
-  std::exception_ptr why = has_moved({message.what.shard});
+  std::exception_ptr why = has_moved({message.row.shard});
   if (message.stored_with != 0) why = with_unknown_effect(why);
   if (message.answer != nullptr) told.emplace_back(std::move(message.answer), why);
   // Otherwise its waiters are notified when the batch is stored.

@@ -4,9 +4,9 @@
 
 namespace troupe::durable {
 
-task<store> store::open_kinds(runtime& on, std::unique_ptr<storage> in, options chosen,
+task<store> store::open_kinds(runtime& on, std::unique_ptr<storage> storage, options chosen,
                               std::vector<parts::kind_table> kinds) {
-  auto engine = std::make_shared<parts::engine>(on, std::move(in), chosen, std::move(kinds));
+  auto engine = std::make_shared<parts::engine>(on, std::move(storage), chosen, std::move(kinds));
   auto opens = engine->open();
   co_await std::move(opens);
   co_return store(std::move(engine));

@@ -14,8 +14,8 @@ tasks::context_ref turns::begin_turn_span(const record& message) {
   tasks::context_ref context = tasks::context_ref::make_spanned(
       *message.trace.get(), tasks::span_kind::internal, "durable turn");
   if (context.get() == nullptr) return {};
-  tasks::name_span(*context.get(), message.what.to.kind + "::" + message.what.method);
-  tasks::add_to_span(*context.get(), "troupe.actor.class", std::string_view(message.what.to.kind));
+  tasks::name_span(*context.get(), message.row.to.kind + "::" + message.row.method);
+  tasks::add_to_span(*context.get(), "troupe.actor.class", std::string_view(message.row.to.kind));
   return context;
 }
 

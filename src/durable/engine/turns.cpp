@@ -23,9 +23,9 @@ constexpr unsigned messages_in_a_row = 64;
 
 // A message that no handler of this program fits.
 std::exception_ptr no_such_method(const record& message) {
-  return std::make_exception_ptr(unknown_method(
-      "troupe: durable: " + message.what.to.kind + " of this program has no method " +
-      message.what.method + " with the parameters and the result of the message"));
+  return std::make_exception_ptr(
+      unknown_method("troupe: durable: " + message.row.to.kind + " of this program has no method " +
+                     message.row.method + " with the parameters and the result of the message"));
 }
 
 }  // namespace
@@ -45,7 +45,7 @@ task<> turns::handle_all(engine_ref, activation& actor) {
     if (++in_a_row % messages_in_a_row == 0) co_await yield();
     turn_state state(*this, actor, message);
     state.generation = actor.generation;
-    turn in(state);
+    turn current(state);
     const tasks::context_ref span = begin_turn_span(*message);
     const tasks::context_ref& within = span.get() == nullptr ? message->trace : span;
     std::exception_ptr failed;
@@ -55,10 +55,10 @@ task<> turns::handle_all(engine_ref, activation& actor) {
       const method_entry* const method = message->method;
       if (method == nullptr) std::rethrow_exception(no_such_method(*message));
       if (method->call != nullptr) {
-        const tasks::inside_context here(within.get());
-        given = method->call(actor.it.get(), in, message->what.arguments);
+        const tasks::inside_context traced(within.get());
+        given = method->call(actor.it.get(), current, message->row.arguments);
       } else {
-        auto handler = method->start(actor.it.get(), in, message->what.arguments);
+        auto handler = method->start(actor.it.get(), current, message->row.arguments);
         auto running = in_trace(std::move(handler), within);
         given = co_await std::move(running);
       }
@@ -168,7 +168,7 @@ void turns::refuse_all(activation& actor, const std::exception_ptr& why, bool fo
     for (record_ref& message : actor.waits) {
       const bool in_inbox = message->stored_with != 0;
       // A post that was acknowledged stays, whoever asks for its answer by its id.
-      const bool leaves = message->answer != nullptr && message->what.from != origin::post &&
+      const bool leaves = message->answer != nullptr && message->row.from != origin::post &&
                           !(in_inbox && message->again);
       if (message->asker != nullptr && !message->unheard) message->asker->gives_up |= !for_good;
       end_wait(*message);
@@ -246,7 +246,7 @@ milliseconds turns::finish(turn_state& done, outcome given, bytes state,
   batches_.keep_state(done.actor, std::move(state), std::move(given.events));
   batches_.keep_reminders(done);
   end_asks(done);
-  if ((message->what.from == origin::nested && !message->unheard) || message->what.named)
+  if ((message->row.from == origin::nested && !message->unheard) || message->row.named)
     batches_.keep_answer(*message, given.value, nullptr, core_.clock.now());
   ++into.turns;
   batches_.begin_commit_span(*message);
@@ -282,7 +282,7 @@ void turns::end_asks(turn_state& done) {
   record& message = *done.handles;
   if (!shards_.is_divided() ? done.has_asked || message.again
                             : done.has_asked && !message.again && !message.asked_elsewhere)
-    batches_.open().data.ended.push_back(message.what.id);
+    batches_.open().data.ended.push_back(message.row.id);
   for (const record_ref& asked : message.asks) asked->unheard = true;
   message.asks.clear();
 }
@@ -293,9 +293,9 @@ void turns::send_all(turn_state& done) {
   for (record_ref& message : done.sent) {
     if (!outgoing_.goes_directly(*message, done.actor)) {
       message->move(message_place::outbox);
-      message->what.shard = done.actor.shard;
+      message->row.shard = done.actor.shard;
     }
-    message->what.order = inbox_.next_order();
+    message->row.order = inbox_.next_order();
     ++numbers_.counts.messages;
     mailboxes_.arrive(message);
     into.delivered.push_back(std::move(message));
@@ -324,13 +324,13 @@ milliseconds turns::fail(turn_state& done, const std::exception_ptr& why) {
   std::swap(done.actor.it, earlier);
   core_.touch_all(done);
   ++numbers_.counts.failed_turns;
-  const bool nested = message->what.from == origin::nested;
+  const bool nested = message->row.from == origin::nested;
   // A post is handled again even if its answer was asked for by its id.
-  const bool waits = message->answer != nullptr && message->what.from != origin::post;
+  const bool waits = message->answer != nullptr && message->row.from != origin::post;
   if (!nested && !waits && !no_method && ++message->failures < core_.chosen.failures_max) {
     message->again = true;
     ++numbers_.counts.retries;
-    batches_.open().data.failed.push_back({message->what.order, message->failures});
+    batches_.open().data.failed.push_back({message->row.order, message->failures});
     core_.need_commit();
     done.actor.waits.push_front(message);
     const auto first = std::chrono::ceil<milliseconds>(
@@ -345,7 +345,7 @@ milliseconds turns::fail(turn_state& done, const std::exception_ptr& why) {
   if (!is_dead) end_asks(done);
   // A handler that failed has no effect, unless its asks had effects on others.
   if ((nested && !message->unheard) ||
-      (message->what.named && (is_dead || done.has_asked || message->again)))
+      (message->row.named && (is_dead || done.has_asked || message->again)))
     batches_.keep_answer(*message, {}, &failure, core_.clock.now());
   batches_.begin_commit_span(*message);
   std::exception_ptr told = no_method ? why : std::make_exception_ptr(failure);
@@ -373,10 +373,10 @@ void turns::give_up(turn_state& old) {
   fail_all(on_stored, why);
 }
 
-void turns::send_from(turn_state& from, request what) {
-  record_ref message = core_.make_record(what);
-  message->what.id = from.handles->what.id.part(++from.parts);
-  message->what.from = origin::post;
+void turns::send_from(turn_state& from, request request) {
+  record_ref message = core_.make_record(request);
+  message->row.id = from.handles->row.id.part(++from.parts);
+  message->row.from = origin::post;
   from.sent.push_back(std::move(message));
 }
 
@@ -386,29 +386,29 @@ void turns::store_asking(turn_state& from, bool asks_elsewhere) {
   const record_ref& message = from.handles;
   message->asked_elsewhere |= asks_elsewhere;
   if (message->stored_with != 0) return;
-  if (message->what.from == origin::nested) {
-    if (!asks_elsewhere && !message->what.named) return;
-    message->what.named = true;  // so that it is found in the inbox
+  if (message->row.from == origin::nested) {
+    if (!asks_elsewhere && !message->row.named) return;
+    message->row.named = true;  // so that it is found in the inbox
   }
   // Messages arrive in the order of their numbers.
-  inbox_.renumber(message->what);
+  inbox_.renumber(message->row);
   mailboxes_.arrive(message);
 }
 
-void turns::ask_from(turn_state& from, request what) noexcept {
+void turns::ask_from(turn_state& from, request request) noexcept {
   record_ref message;
-  std::unique_ptr<answer_to> answer = std::move(what.answer);
+  std::unique_ptr<answer_to> answer = std::move(request.answer);
   try {
-    message = core_.make_record(what);
-    message->what.id = from.handles->what.id.part(++from.parts);
-    message->what.from = origin::nested;
-    message->what.asker = from.handles->what.id;
+    message = core_.make_record(request);
+    message->row.id = from.handles->row.id.part(++from.parts);
+    message->row.from = origin::nested;
+    message->row.asker = from.handles->row.id;
     message->again = from.handles->again;
     guard held(core_);
     if (!core_.is_current(from)) std::rethrow_exception(health_.last_failure());
     activation* asked = nullptr;
-    if (shards_.is_here(message->what.shard)) {
-      asked = &mailboxes_.actor_of(*message->kind, message->what.to.key);
+    if (shards_.is_here(message->row.shard)) {
+      asked = &mailboxes_.actor_of(*message->kind, message->row.to.key);
       cycles::check(from.actor, *asked);
     }
     intake_.check_identity(*message);
@@ -417,11 +417,11 @@ void turns::ask_from(turn_state& from, request what) noexcept {
     message->answer = std::move(answer);
     if (asked != nullptr) from.actor.waits_for.push_back(asked);
     if (std::unique_ptr<answer_to> none; intake_.joins(*message, none)) {
-      const record_ref first = known_.find(message->what.id);
+      const record_ref first = known_.find(message->row.id);
       if (first->asker == nullptr) begin_wait(first, from, asked);  // it was read from the inbox
       return;
     }
-    known_.add(message->what.id, message);
+    known_.add(message->row.id, message);
     begin_wait(message, from, asked);
     if (asked == nullptr) {
       inbox_.count(*message);
@@ -442,9 +442,9 @@ void turns::ask_from(turn_state& from, request what) noexcept {
 }
 
 void turns::set_reminder(turn_state& from, std::string_view name, wall_time due, std::string rule,
-                         request what) {
+                         request request) {
   check_reminder_name(name);
-  const record_ref message = core_.make_record(what);
+  const record_ref message = core_.make_record(request);
   std::erase_if(from.reminders,
                 [name](const stored_reminder& reminder) { return reminder.name == name; });
   stored_reminder kept;
@@ -453,15 +453,17 @@ void turns::set_reminder(turn_state& from, std::string_view name, wall_time due,
   kept.name = std::string(name);
   kept.due = std::chrono::ceil<milliseconds>(due);
   kept.rule = std::move(rule);
-  kept.method = message->what.method;
-  kept.signature = message->what.signature;
-  kept.arguments = std::move(message->what.arguments);
+  kept.method = message->row.method;
+  kept.signature = message->row.signature;
+  kept.arguments = std::move(message->row.arguments);
   from.reminders.push_back(std::move(kept));
 }
 
-void send_from(turn_state& from, request what) { from.owner.send_from(from, std::move(what)); }
-void ask_from(turn_state& from, request what) noexcept {
-  from.owner.ask_from(from, std::move(what));
+void send_from(turn_state& from, request request) {
+  from.owner.send_from(from, std::move(request));
+}
+void ask_from(turn_state& from, request request) noexcept {
+  from.owner.ask_from(from, std::move(request));
 }
 
 }  // namespace troupe::durable::parts

@@ -31,10 +31,10 @@ class turns {
   task<> handle_all(engine_ref keeps, activation& actor);
 
   // Calls of a handler, within its turn, without the mutex.
-  void send_from(turn_state& from, request what);
-  void ask_from(turn_state& from, request what) noexcept;
+  void send_from(turn_state& from, request request);
+  void ask_from(turn_state& from, request request) noexcept;
   void set_reminder(turn_state& from, std::string_view name, wall_time due, std::string rule,
-                    request what);
+                    request request);
   due_time wall_now() const { return core_.clock.now(); }
 
  private:

@@ -151,9 +151,9 @@ object classes::object_of(const activation& actor, const std::optional<stored_st
   TROUPE_INVARIANT(is_compared_, "K2");
   if (!found) return actor.kind.make();
   try {
-    object made = read_object(actor, *found);
-    apply_events(actor, *found, made);
-    return made;
+    object loaded = read_object(actor, *found);
+    apply_events(actor, *found, loaded);
+    return loaded;
   } catch (const decode_error& wrong) {
     std::string_view why = wrong.what();
     constexpr std::string_view prefix = "troupe: durable: ";

@@ -41,7 +41,7 @@ enum class message_place : std::uint8_t {
 
 // A message in memory.
 struct record {
-  stored_message what;
+  stored_message row;
   const kind_table* kind = nullptr;
   const method_entry* method = nullptr;       // null: the class has no such method
   std::unique_ptr<answer_to> answer;          // gets the handler's result, when that is stored
@@ -76,8 +76,8 @@ using record_ref = std::shared_ptr<record>;
 
 // A durable actor in memory.
 struct activation {
-  activation(const kind_table& its, std::string its_key, std::uint32_t its_shard)
-      : kind(its), key(std::move(its_key)), shard(its_shard) {}
+  activation(const kind_table& kind, std::string key, std::uint32_t shard)
+      : kind(kind), key(std::move(key)), shard(shard) {}
   activation(const activation&) = delete;
   activation& operator=(const activation&) = delete;
 
@@ -108,8 +108,8 @@ struct activation {
 
 // A handler while it runs.
 struct turn_state {
-  turn_state(turns& its, activation& actor, record_ref message) noexcept
-      : owner(its), actor(actor), handles(std::move(message)) {}
+  turn_state(turns& owner, activation& actor, record_ref message) noexcept
+      : owner(owner), actor(actor), handles(std::move(message)) {}
   turns& owner;
   activation& actor;
   const record_ref handles;

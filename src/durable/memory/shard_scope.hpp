@@ -36,14 +36,15 @@ class shard_scope {
   virtual void check_key(std::string_view) const {}
   // Whether the lease of this shard, with this fence, lasts at this moment. It is asked before
   // something is answered that no transaction has checked.
-  virtual bool acts_for(const held_shard& one) const noexcept = 0;
+  virtual bool acts_for(const held_shard& shard) const noexcept = 0;
   // Hands a message to the node that acts for its receiver, which calls deliver(): a post until it
   // is stored there, others until they are answered. A message that is `named` may be sent again
   // if its arrival is unknown; the engine calls this again after each error but
   // handler_failed, unknown_method and deadlock.
-  virtual task<bytes> forward(stored_message what) = 0;
-  // Asks engine::waits_for at the node that acts for `what.to`. Errors: any; the answer is unknown.
-  virtual task<bool> waits_for(cycle_question what) = 0;
+  virtual task<bytes> forward(stored_message message) = 0;
+  // Asks engine::waits_for at the node that acts for `question.to`. Errors: any; the answer is
+  // unknown.
+  virtual task<bool> waits_for(cycle_question question) = 0;
 };
 
 }  // namespace troupe::durable::parts

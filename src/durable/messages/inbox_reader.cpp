@@ -64,7 +64,7 @@ void inbox_reader::take_page(std::vector<stored_message> page, refusals& told) {
     const bool goes_elsewhere = shards_.is_divided() && row.shard != shards_.of(row.to);
     record_ref message = goes_elsewhere ? nullptr : known_.find(row.id);
     if (message != nullptr && message->is(message_place::looked_up) &&
-        !is_same_call(message->what, row)) {
+        !is_same_call(message->row, row)) {
       intake_.drop_rival(message, told);
       message = nullptr;
     }
@@ -80,15 +80,15 @@ void inbox_reader::take_page(std::vector<stored_message> page, refusals& told) {
       if (row.named) known_.add(row.id, message);
     }
     const std::uint64_t order = row.order;
-    message->what = std::move(row);
+    message->row = std::move(row);
     message->kind = kind;
-    message->method = classes::find_method(*kind, message->what.method, message->what.signature);
+    message->method = classes::find_method(*kind, message->row.method, message->row.signature);
     message->stored_with = std::max<std::uint64_t>(batches_.stored(), 1);
-    message->failures = message->what.failures;
+    message->failures = message->row.failures;
     inbox_.hold(order);
     if (goes_elsewhere) message->move(message_place::outbox);
     goes_elsewhere ? outgoing_.post_elsewhere(message)
-                   : mailboxes_.enqueue(message, mailboxes_.actor_of(*kind, message->what.to.key));
+                   : mailboxes_.enqueue(message, mailboxes_.actor_of(*kind, message->row.to.key));
   }
 }
 
@@ -110,13 +110,13 @@ void inbox_reader::hold_all() {
   for (const auto& [name, actor] : actors_) {
     // A handler of an older generation counts for nothing: its message is read, and handled again.
     if (actor->handles != nullptr && actor->generation == core_.generation)
-      inbox_.hold(actor->handles->what.order);
-    for (const record_ref& message : actor->waits) inbox_.hold(message->what.order);
+      inbox_.hold(actor->handles->row.order);
+    for (const record_ref& message : actor->waits) inbox_.hold(message->row.order);
   }
-  outboxes_.for_each([this](const record_ref& post) { inbox_.hold(post->what.order); });
+  outboxes_.for_each([this](const record_ref& post) { inbox_.hold(post->row.order); });
   if (batches_.filled() == nullptr) return;
   for (const settlement& settlement : batches_.filled()->settlements)
-    inbox_.hold(settlement.message->what.order);
+    inbox_.hold(settlement.message->row.order);
 }
 
 // The timer keeps no program alive.

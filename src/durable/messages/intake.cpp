@@ -54,52 +54,52 @@ class bytes_answer final : public answer_to {
 
 }  // namespace
 
-void intake::send(request what) noexcept {
+void intake::send(request request) noexcept {
   record_ref message;
   std::unique_ptr<answer_to> answer;
   try {
-    answer = std::move(what.answer);
-    message = core_.make_record(what);
-    message->what.named = !what.id.is_none();
+    answer = std::move(request.answer);
+    message = core_.make_record(request);
+    message->row.named = !request.id.is_none();
     // Senders may use one id, of an order for instance, for messages to several actors.
-    message->what.id =
-        message->what.named
-            ? what.id.part(message_id::of(message->kind->name + '\n' + message->what.to.key).low)
+    message->row.id =
+        message->row.named
+            ? request.id.part(message_id::of(message->kind->name + '\n' + message->row.to.key).low)
             : message_id::random();
-    message->what.from = what.is_post ? origin::post : origin::ask;
-    (what.is_post ? message->on_stored : message->answer) = std::move(answer);
+    message->row.from = request.is_post ? origin::post : origin::ask;
+    (request.is_post ? message->on_stored : message->answer) = std::move(answer);
     accept(message, false);
   } catch (...) {
     if (answer == nullptr && message != nullptr)
-      answer = std::move(what.is_post ? message->on_stored : message->answer);
+      answer = std::move(request.is_post ? message->on_stored : message->answer);
     if (answer != nullptr) answer->fail(std::current_exception());
   }
 }
 
-future<bytes> intake::deliver(stored_message what) {
+future<bytes> intake::deliver(stored_message received) {
   auto answer = std::make_unique<bytes_answer>();
   future<bytes> later = answer->get_future();
   std::unique_ptr<answer_to> told = std::move(answer);
   const auto message = std::make_shared<record>();
   try {
-    message->kind = core_.classes.find(what.to.kind);
+    message->kind = core_.classes.find(received.to.kind);
     if (message->kind == nullptr)
-      throw unknown_method("troupe: durable: this node has no class " + what.to.kind);
-    core_.check_name(*message->kind, what.to.key);
-    message->method = classes::find_method(*message->kind, what.method, what.signature);
-    message->what = std::move(what);
-    message->what.shard = shards_.of(message->what.to);
-    message->what.order = 0;
-    message->what.failures = 0;
+      throw unknown_method("troupe: durable: this node has no class " + received.to.kind);
+    core_.check_name(*message->kind, received.to.key);
+    message->method = classes::find_method(*message->kind, received.method, received.signature);
+    message->row = std::move(received);
+    message->row.shard = shards_.of(message->row.to);
+    message->row.order = 0;
+    message->row.failures = 0;
     // Its handler may have asked others where the asker's node also had the actor, and its turn may
     // not have been stored.
-    message->again = message->what.from == origin::nested;
+    message->again = message->row.from == origin::nested;
     message->trace = tasks::context_ref::current_trace();
-    (message->what.from == origin::post ? message->on_stored : message->answer) = std::move(told);
+    (message->row.from == origin::post ? message->on_stored : message->answer) = std::move(told);
     accept(message, true);
   } catch (...) {
     if (told == nullptr)
-      told = std::move(message->what.from == origin::post ? message->on_stored : message->answer);
+      told = std::move(message->row.from == origin::post ? message->on_stored : message->answer);
     if (told != nullptr) told->fail(std::current_exception());
   }
   return later;
@@ -120,14 +120,14 @@ void intake::accept(const record_ref& message, bool came_from_node) {
   std::unique_ptr<answer_to> stored;
   {
     guard held(core_);
-    if (!shards_.is_open(message->what.shard)) {
+    if (!shards_.is_open(message->row.shard)) {
       if (came_from_node)
-        throw shard_moved({message->what.shard}, "troupe: durable: the actor has moved");
+        throw shard_moved({message->row.shard}, "troupe: durable: the actor has moved");
       return core_.start(
           [&message, this](engine_ref keeps) { return pass_on(std::move(keeps), message); });
     }
     check_room();
-    if (!message->what.named) return mailboxes_.take_in(message);
+    if (!message->row.named) return mailboxes_.take_in(message);
     if (has_rival(*message)) {
       inbox_.count(*message);
       return core_.start([&message, came_from_node, this](engine_ref keeps) {
@@ -135,7 +135,7 @@ void intake::accept(const record_ref& message, bool came_from_node) {
       });
     }
     if (!joins(*message, stored)) {
-      known_.add(message->what.id, message);
+      known_.add(message->row.id, message);
       message->move(message_place::looked_up);
       inbox_.count(*message);
       try {
@@ -155,34 +155,34 @@ task<> intake::pass_on(engine_ref, record_ref message) {
   std::exception_ptr failed;
   bytes value;
   try {
-    stored_message what = message->what;
-    auto passes = shards_.scope().forward(std::move(what));
+    stored_message sent = message->row;
+    auto passes = shards_.scope().forward(std::move(sent));
     value = co_await std::move(passes);
   } catch (...) {
     failed = std::current_exception();
   }
-  auto& told = message->what.from == origin::post ? message->on_stored : message->answer;
+  auto& told = message->row.from == origin::post ? message->on_stored : message->answer;
   failed != nullptr ? fail_all(told, failed) : give_all(told, value);
 }
 
 // Whether another message has the same id, of which it is not known yet whether the id is its own.
 bool intake::has_rival(const record& message) const noexcept {
-  const record_ref known = known_.find(message.what.id);
+  const record_ref known = known_.find(message.row.id);
   return known != nullptr && known->is(message_place::looked_up) &&
-         !is_same_call(known->what, message.what);
+         !is_same_call(known->row, message.row);
 }
 
 void intake::check_identity(const record& message) const {
-  const record_ref known = known_.find(message.what.id);
-  if (known != nullptr && !is_same_call(known->what, message.what))
-    std::rethrow_exception(mismatch_of(message.what));
+  const record_ref known = known_.find(message.row.id);
+  if (known != nullptr && !is_same_call(known->row, message.row))
+    std::rethrow_exception(mismatch_of(message.row));
 }
 
 // Waits for about as long as the rival needs to find out whether the id is its own.
 task<> intake::accept_later(engine_ref, record_ref message, bool came_from_node) {
   std::exception_ptr failed;
   try {
-    auto finds = core_.storage->find(message->what.id);
+    auto finds = core_.storage->find(message->row.id);
     static_cast<void>(co_await std::move(finds));
     {
       guard held(core_);
@@ -203,11 +203,11 @@ task<> intake::accept_later(engine_ref, record_ref message, bool came_from_node)
 }
 
 bool intake::joins(record& message, std::unique_ptr<answer_to>& stored) {
-  const record_ref known = known_.find(message.what.id);
+  const record_ref known = known_.find(message.row.id);
   if (known == nullptr) return false;
   check_identity(message);
   record& first = *known;
-  if (first.is(message_place::elsewhere) && shards_.is_here(first.what.shard)) bring_here(known);
+  if (first.is(message_place::elsewhere) && shards_.is_here(first.row.shard)) bring_here(known);
   if (message.answer != nullptr) {
     message.answer->next = std::move(first.answer);
     first.answer = std::move(message.answer);
@@ -233,7 +233,7 @@ task<> intake::look_up(engine_ref, record_ref message) {
   std::exception_ptr failed;
   found_message found;
   try {
-    auto finds = core_.storage->find(message->what.id);
+    auto finds = core_.storage->find(message->row.id);
     found = co_await std::move(finds);
   } catch (...) {
     failed = std::current_exception();
@@ -245,8 +245,8 @@ task<> intake::look_up(engine_ref, record_ref message) {
     // Otherwise it was forgotten meanwhile, and its callers know; or it was read from the inbox.
     if (!known_.has(message) || !message->is(message_place::looked_up)) co_return;
     message->move(message_place::here);
-    if (failed == nullptr && !found.call.fits(call_identity::of(message->what)))
-      failed = mismatch_of(message->what);
+    if (failed == nullptr && !found.call.fits(call_identity::of(message->row)))
+      failed = mismatch_of(message->row);
     if (failed == nullptr && !found.answer) {
       if (message->unheard) {
         // The requested work may have been done, and the answer have been removed meanwhile.
@@ -254,7 +254,7 @@ task<> intake::look_up(engine_ref, record_ref message) {
             usage_error("troupe: durable: the handler has ended without this answer"));
       } else if (!core_.may_begin(*message)) {
         failed = std::make_exception_ptr(
-            shard_moved({message->what.shard}, "troupe: durable: the actor has moved"));
+            shard_moved({message->row.shard}, "troupe: durable: the actor has moved"));
       } else if (!found.in_inbox) {
         try {
           health_.check();
@@ -299,7 +299,7 @@ void intake::drop_rival(const record_ref& message, refusals& told) {
   known_.remove(message);
   inbox_.leave(*message);
   end_wait(*message);
-  const std::exception_ptr why = mismatch_of(message->what);
+  const std::exception_ptr why = mismatch_of(message->row);
   told.emplace_back(std::move(message->answer), why);
   told.emplace_back(std::move(message->on_stored), why);
 }

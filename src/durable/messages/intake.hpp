@@ -21,9 +21,9 @@ class intake {
   intake& operator=(const intake&) = delete;
 
   // Thread: any, without the mutex.
-  void send(request what) noexcept;
+  void send(request request) noexcept;
   // As engine::deliver.
-  future<bytes> deliver(stored_message what);
+  future<bytes> deliver(stored_message received);
 
   // With the mutex held.
 

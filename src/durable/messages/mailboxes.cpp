@@ -19,18 +19,18 @@ void mailboxes::arrive(const record_ref& message) {
 }
 
 void mailboxes::take_in(const record_ref& message) {
-  message->what.order = inbox_.next_order();
+  message->row.order = inbox_.next_order();
   ++numbers_.counts.messages;
-  activation& actor = actor_of(*message->kind, message->what.to.key);
-  const bool nested = message->what.from == origin::nested;
-  const bool is_post = message->what.from == origin::post;
+  activation& actor = actor_of(*message->kind, message->row.to.key);
+  const bool nested = message->row.from == origin::nested;
+  const bool is_post = message->row.from == origin::post;
   const bool waits_outside = !nested && (inbox_.has_backlog() || (actor.refused && is_post));
   if (waits_outside || is_post) arrive(message);
   waits_outside ? leave_out(message) : enqueue(message, actor);
 }
 
 void mailboxes::leave_out(const record_ref& message) {
-  if (message->answer == nullptr && !message->what.named) return;
+  if (message->answer == nullptr && !message->row.named) return;
   inbox_.set_left_out(*message, true);
   inbox_.count(*message);
   known_.put(message);

@@ -18,9 +18,9 @@ using std::chrono::milliseconds;
 // Messages of one actor to another stay in their order: as long as some of them are on their way
 // over an outbox, or may be among those not read, the others follow them.
 bool outgoing::goes_directly(const record& message, const activation& sender) const {
-  const std::uint32_t shard = message.what.shard;
+  const std::uint32_t shard = message.row.shard;
   if (!shards_.is_divided() || shard == sender.shard) return true;
-  return shards_.is_open(shard) && !inbox_.has_backlog() && !outboxes_.has(message.what.to);
+  return shards_.is_open(shard) && !inbox_.has_backlog() && !outboxes_.has(message.row.to);
 }
 
 void outgoing::post_elsewhere(const record_ref& message) {
@@ -33,21 +33,22 @@ void outgoing::post_elsewhere(const record_ref& message) {
 }
 
 // Sends one message after the other.
-task<> outgoing::empty_outbox(engine_ref, std::shared_ptr<outbox> of, std::uint64_t generation) {
+task<> outgoing::empty_outbox(engine_ref, std::shared_ptr<outbox> outbox,
+                              std::uint64_t generation) {
   milliseconds pause{0};
   record_ref message;
   bool is_for_here = false;
-  while (next_of(*of, generation, message, is_for_here)) {
+  while (next_of(*outbox, generation, message, is_for_here)) {
     bool failed = false;
     std::optional<handler_failed> refused_for_good;
     try {
-      stored_message what = message->what;
-      what.named = true;
+      stored_message sent = message->row;
+      sent.named = true;
       if (is_for_here) {
-        auto arrives = intake_.deliver(std::move(what));
+        auto arrives = intake_.deliver(std::move(sent));
         co_await std::move(arrives);
       } else {
-        auto passes = shards_.scope().forward(std::move(what));
+        auto passes = shards_.scope().forward(std::move(sent));
         co_await std::move(passes);
       }
     } catch (const id_mismatch& mismatch) {
@@ -63,7 +64,7 @@ task<> outgoing::empty_outbox(engine_ref, std::shared_ptr<outbox> of, std::uint6
       guard held(core_);
       if (generation != core_.generation) continue;
       if (refused_for_good) core_.make_dead_letter(message, *refused_for_good);
-      sent_on(*of, message);
+      sent_on(*outbox, message);
     }
   }
 }
@@ -76,14 +77,14 @@ bool outgoing::next_of(outbox& from, std::uint64_t generation, record_ref& messa
   message = outboxes_.next(from);
   if (message == nullptr) return false;
   TROUPE_INVARIANT(message->stored_with != 0 && batches_.is_stored(message->stored_with), "S2");
-  is_for_here = shards_.is_open(shards_.of(message->what.to));
+  is_for_here = shards_.is_open(shards_.of(message->row.to));
   return true;
 }
 
 // The receiver's node has stored it.
 void outgoing::sent_on(outbox& from, const record_ref& message) {
   if (!outboxes_.sent(from, message)) return;
-  core_.touch(message->what.shard);
+  core_.touch(message->row.shard);
   batches_.leave_inbox(*message, false);
   batches_.open().settlements.push_back({message, {}, nullptr});
   core_.need_commit();
@@ -102,9 +103,9 @@ task<> outgoing::ask_elsewhere(engine_ref, record_ref message) {
   while (still_asks(message)) {
     bool is_answered = true;
     try {
-      stored_message what = message->what;
-      what.named = true;
-      auto asks = shards_.scope().forward(std::move(what));
+      stored_message sent = message->row;
+      sent.named = true;
+      auto asks = shards_.scope().forward(std::move(sent));
       value = co_await std::move(asks);
     } catch (const handler_failed&) {
       failed = std::current_exception();
@@ -133,7 +134,7 @@ bool outgoing::still_asks(const record_ref& message) {
     if (!known_.has(message)) return false;
     if (!message->is(message_place::elsewhere)) return false;  // it was read from the inbox
     if (!message->unheard) {
-      if (!shards_.is_here(message->what.shard)) return true;
+      if (!shards_.is_here(message->row.shard)) return true;
       intake_.bring_here(message);
       return false;
     }

@@ -18,7 +18,7 @@ namespace troupe::durable::parts {
 
 class outgoing {
  public:
-  outgoing(engine_core& core, intake& in) noexcept : core_(core), intake_(in) {}
+  outgoing(engine_core& core, intake& intake) noexcept : core_(core), intake_(intake) {}
   outgoing(const outgoing&) = delete;
   outgoing& operator=(const outgoing&) = delete;
 
@@ -32,7 +32,7 @@ class outgoing {
   void begin_ask(const record_ref& message);
 
  private:
-  task<> empty_outbox(engine_ref keeps, std::shared_ptr<outbox> of, std::uint64_t generation);
+  task<> empty_outbox(engine_ref keeps, std::shared_ptr<outbox> outbox, std::uint64_t generation);
   bool next_of(outbox& from, std::uint64_t generation, record_ref& message, bool& is_for_here);
   void sent_on(outbox& from, const record_ref& message);
   task<> ask_elsewhere(engine_ref keeps, record_ref message);

@@ -18,10 +18,10 @@ activation* actors::find(const kind_table& kind, std::string_view key) const noe
 
 activation& actors::add(const kind_table& kind, const std::string& key, std::uint32_t shard,
                         std::int64_t now_ns) {
-  auto made = std::make_unique<activation>(kind, key, shard);
-  activation& added = *made;
+  auto actor = std::make_unique<activation>(kind, key, shard);
+  activation& added = *actor;
   const bool is_new =
-      all_.emplace(std::pair(&kind, std::string_view(added.key)), std::move(made)).second;
+      all_.emplace(std::pair(&kind, std::string_view(added.key)), std::move(actor)).second;
   TROUPE_REQUIRE(is_new, "A3");
   link(added, now_ns);
   return added;

@@ -68,10 +68,10 @@ void batches::stored(const filling& taken) noexcept {
 
 void batches::arrive(const record_ref& message) {
   filling& into = open();
-  into.touched.set(message->what.shard);
+  into.touched.set(message->row.shard);
   message->stored_with = into.data.number;
   message->place_in_batch = into.data.arrived.size();
-  into.data.arrived.push_back(std::shared_ptr<const stored_message>(message, &message->what));
+  into.data.arrived.push_back(std::shared_ptr<const stored_message>(message, &message->row));
   if (message->on_stored != nullptr) {
     into.posted.push_back(message);
     into.begin_span(*message);
@@ -82,10 +82,10 @@ void batches::leave_inbox(const record& message, bool is_dead) {
   if (message.stored_with == 0) return;
   filling& into = open();
   if (message.stored_with == into.data.number && !is_dead) {
-    TROUPE_INVARIANT(into.data.arrived[message.place_in_batch].get() == &message.what, "B3");
+    TROUPE_INVARIANT(into.data.arrived[message.place_in_batch].get() == &message.row, "B3");
     into.data.arrived[message.place_in_batch] = nullptr;
   } else {
-    into.data.handled.push_back(message.what.order);
+    into.data.handled.push_back(message.row.order);
   }
 }
 
@@ -118,15 +118,14 @@ void batches::keep_state(activation& actor, bytes state, std::vector<bytes> even
 
 void batches::keep_answer(const record& message, const bytes& value, const handler_failed* failed,
                           due_time now) {
-  stored_answer kept{message.what.id,
-                     message.what.asker,
+  stored_answer kept{message.row.id,
+                     message.row.asker,
                      std::chrono::floor<std::chrono::seconds>(now),
                      failed != nullptr,
                      "",
                      value,
                      {}};
-  if (message.what.named && message.what.asker.is_none())
-    kept.call = call_identity::of(message.what);
+  if (message.row.named && message.row.asker.is_none()) kept.call = call_identity::of(message.row);
   if (failed != nullptr) {
     kept.error_type = failed->type();
     const std::string text = failed->what();
@@ -138,7 +137,8 @@ void batches::keep_answer(const record& message, const bytes& value, const handl
 
 void batches::keep_reminders(turn_state& done) {
   batch& into = open().data;
-  for (batch::reminder_name& one : done.forgotten) into.removed_reminders.push_back(std::move(one));
+  for (batch::reminder_name& reminder : done.forgotten)
+    into.removed_reminders.push_back(std::move(reminder));
   for (stored_reminder& reminder : done.reminders) {
     // A handler may have removed one of that name before it set this one.
     std::erase_if(into.removed_reminders, [&reminder](const batch::reminder_name& removed) {
@@ -156,7 +156,7 @@ void batches::begin_commit_span(const record& message) {
 }
 
 void batches::keep_dead_letter(const record& message, const handler_failed& why, due_time now) {
-  dead_letter dead{message.what, why.type(), why.what(),
+  dead_letter dead{message.row, why.type(), why.what(),
                    std::chrono::floor<std::chrono::seconds>(now)};
   dead.message.failures = message.failures;
   open().data.dead.push_back(std::move(dead));

@@ -59,10 +59,10 @@ bool cycles::find_waiting_asks(std::vector<cycle_question>& waiting) {
     const bool is_elsewhere = ask->is(message_place::elsewhere);
     any_elsewhere |= is_elsewhere;
     // One that is in the inbox has run before, and is not taken back.
-    if (ask->what.from != origin::nested || is_elsewhere || ask->stored_with != 0) continue;
-    const activation* const actor = find_actor(ask->what.to);
+    if (ask->row.from != origin::nested || is_elsewhere || ask->stored_with != 0) continue;
+    const activation* const actor = find_actor(ask->row.to);
     if (actor != nullptr && std::ranges::find(actor->waits, ask) != actor->waits.end())
-      waiting.push_back({ask->what.to, id, id});
+      waiting.push_back({ask->row.to, id, id});
   }
   if (!any_elsewhere) end_looks();
   return any_elsewhere;
@@ -77,7 +77,7 @@ cycle_steps cycles::follow(const cycle_question& question) const {
   cycle_steps found;
   const activation* const actor = find_actor(question.to);
   if (actor == nullptr) return found;
-  const auto is_it = [&](const record_ref& ask) { return ask->what.id == question.ask; };
+  const auto is_it = [&](const record_ref& ask) { return ask->row.id == question.ask; };
   if ((actor->handles != nullptr && is_it(actor->handles)) ||
       std::ranges::any_of(actor->waits, is_it)) {
     std::vector<const activation*> seen;
@@ -92,14 +92,14 @@ void cycles::follow_handler(const activation& actor, const cycle_question& quest
   seen.push_back(&actor);
   for (const record_ref& ask : actor.handles->asks) {
     if (ask->asker != &actor) continue;  // it was answered
-    if (ask->what.id == question.other) {
+    if (ask->row.id == question.other) {
       steps.is_found = true;
     } else if (!ask->is(message_place::elsewhere)) {
-      if (const activation* const next = find_actor(ask->what.to); next != nullptr)
+      if (const activation* const next = find_actor(ask->row.to); next != nullptr)
         follow_handler(*next, question, seen, steps);
     } else if (question.nodes_left > 0) {
       steps.elsewhere.push_back(
-          {ask->what.to, ask->what.id, question.other, question.nodes_left - 1});
+          {ask->row.to, ask->row.id, question.other, question.nodes_left - 1});
     }
   }
 }

@@ -23,7 +23,7 @@ void inbox::renumber(stored_message& message) {
 void inbox::count(record& message) noexcept {
   if (message.counted_in == generation_) return;
   message.counted_in = generation_;
-  message.counted_bytes = message.what.arguments.size();
+  message.counted_bytes = message.row.arguments.size();
   ++waiting_;
   waiting_bytes_ += message.counted_bytes;
 }
@@ -43,7 +43,7 @@ void inbox::leave(record& message) noexcept {
   }
   message.counted_in = 0;
   set_left_out(message, false);
-  held_.erase(message.what.order);
+  held_.erase(message.row.order);
   TROUPE_INVARIANT(outside_ <= waiting_, "I2");
 }
 

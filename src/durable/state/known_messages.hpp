@@ -31,20 +31,20 @@ class known_messages {
   // Null: no message of that id is known.
   record_ref find(const message_id& id) const {
     const auto known = all_.find(id);
-    TROUPE_INVARIANT(known == all_.end() || known->second->what.id == id, "N1");
+    TROUPE_INVARIANT(known == all_.end() || known->second->row.id == id, "N1");
     return known == all_.end() ? nullptr : known->second;
   }
   bool has(const record_ref& message) const noexcept {
-    const auto known = all_.find(message->what.id);
+    const auto known = all_.find(message->row.id);
     return known != all_.end() && known->second == message;
   }
   // Stays without effect if the id is known.
   void add(const message_id& id, const record_ref& message) { all_.emplace(id, message); }
-  void put(const record_ref& message) { all_.insert_or_assign(message->what.id, message); }
+  void put(const record_ref& message) { all_.insert_or_assign(message->row.id, message); }
   // If it is the known message of its id.
   void remove(const record_ref& message) noexcept {
     if (all_.empty()) return;
-    const auto known = all_.find(message->what.id);
+    const auto known = all_.find(message->row.id);
     if (known != all_.end() && known->second == message) all_.erase(known);
   }
   template <class Predicate>

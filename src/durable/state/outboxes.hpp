@@ -36,7 +36,7 @@ class outboxes {
   // Returns the outbox if it is new: then its task has to begin. Else null.
   std::shared_ptr<outbox> add(const record_ref& message) {
     TROUPE_INVARIANT(message->is(message_place::outbox), "O1");
-    std::shared_ptr<outbox>& receiver = all_[message->what.to];
+    std::shared_ptr<outbox>& receiver = all_[message->row.to];
     const bool is_new = receiver == nullptr;
     if (is_new) receiver = std::make_shared<outbox>();
     receiver->waits.push_back(message);

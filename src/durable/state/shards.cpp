@@ -52,10 +52,10 @@ void shards::take() {
 
 shard_set shards::lose(const std::vector<std::uint32_t>& named) {
   shard_set which;
-  for (const std::uint32_t one : named) {
-    gained_.erase(one);
-    taking_.erase(one);
-    which[one] = is_here(one);
+  for (const std::uint32_t shard : named) {
+    gained_.erase(shard);
+    taking_.erase(shard);
+    which[shard] = is_here(shard);
   }
   return which;
 }

@@ -61,9 +61,9 @@ using database::as_number;
 // The functions are called on the session's thread.
 
 // Of durable_meta; 0: there is no such row.
-std::int64_t meta(sqlite::session& in, const char* name);
-void set_meta(sqlite::session& in, const char* name, std::int64_t value);
-std::vector<class_shape> read_classes(sqlite::session& in);
+std::int64_t meta(sqlite::session& session, const char* name);
+void set_meta(sqlite::session& session, const char* name, std::int64_t value);
+std::vector<class_shape> read_classes(sqlite::session& session);
 // Of all columns of a row, with its shard if the table has this column.
 stored_message message_of(const sqlite::statement& row);
 stored_reminder reminder_of(const sqlite::statement& row);
@@ -71,7 +71,7 @@ stored_reminder reminder_of(const sqlite::statement& row);
 // Whose tables they are: the tables of a cluster have the shard of each message and reminder.
 enum class rows_for : std::uint8_t { one_process, cluster };
 // All rows of a batch, within a transaction.
-void write_rows(sqlite::session& in, const batch& all, rows_for whom);
+void write_rows(sqlite::session& session, const batch& all, rows_for whom);
 
 // Each call is one message to the connection's thread.
 class in_sqlite : public storage, protected sqlite::connection {
@@ -82,7 +82,7 @@ class in_sqlite : public storage, protected sqlite::connection {
   std::string name() const override { return path_; }
   task<opened_storage> open() override;
   task<> keep_classes(std::vector<class_shape> added) override;
-  task<std::optional<stored_state>> load(actor_name of) override;
+  task<std::optional<stored_state>> load(actor_name actor) override;
   task<std::vector<std::string>> keys(std::string kind, key_range range) override;
   task<std::vector<stored_message>> inbox(std::uint64_t after, std::size_t most) override;
   task<found_message> find(message_id id) override;
@@ -91,9 +91,9 @@ class in_sqlite : public storage, protected sqlite::connection {
   task<std::uint64_t> last_batch() override;
 
  protected:
-  template <class What>
-  auto on_thread(What what) {
-    return run_on_thread(state(), std::move(what));
+  template <class Action>
+  auto on_thread(Action action) {
+    return run_on_thread(state(), std::move(action));
   }
 
   const std::string path_;

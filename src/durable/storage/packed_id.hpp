@@ -12,12 +12,12 @@ namespace troupe::durable {
 using packed_id = std::array<std::byte, 16>;
 
 constexpr packed_id packed(const message_id& id) noexcept {
-  packed_id made{};
+  packed_id result{};
   for (std::size_t at = 0; at < 8; ++at) {
-    made[at] = static_cast<std::byte>(id.high >> (56 - 8 * at));
-    made[8 + at] = static_cast<std::byte>(id.low >> (56 - 8 * at));
+    result[at] = static_cast<std::byte>(id.high >> (56 - 8 * at));
+    result[8 + at] = static_cast<std::byte>(id.low >> (56 - 8 * at));
   }
-  return made;
+  return result;
 }
 
 // Of bytes that are no id: none.

@@ -116,9 +116,9 @@ class in_memory : public storage {
       tables_->classes.push_back(std::move(shape));
     }
   }
-  task<std::optional<stored_state>> load(actor_name of) override {
+  task<std::optional<stored_state>> load(actor_name actor) override {
     co_await delay();
-    std::optional<stored_state> found = look(of);
+    std::optional<stored_state> found = look(actor);
     co_await delay();
     co_return found;
   }
@@ -179,13 +179,13 @@ class in_memory : public storage {
     keys.resize(std::min(keys.size(), range.most));
     return keys;
   }
-  std::optional<stored_state> look(const actor_name& of) const {
+  std::optional<stored_state> look(const actor_name& actor) const {
     std::lock_guard held(tables_->mutex);
     check();
     std::optional<stored_state> found;
-    const auto state = tables_->states.find(of);
+    const auto state = tables_->states.find(actor);
     if (state != tables_->states.end()) found = state->second;
-    const auto events = tables_->events.find(of);
+    const auto events = tables_->events.find(actor);
     if (events == tables_->events.end()) return found;
     if (!found) found.emplace();
     for (const auto& [number, event] : events->second) {
@@ -274,9 +274,9 @@ class in_memory : public storage {
 // The part of one node of a cluster.
 class node_in_memory final : public in_memory {
  public:
-  node_in_memory(std::shared_ptr<tables> of, std::function<bool(const held_shard&)> is_mine,
+  node_in_memory(std::shared_ptr<tables> shared, std::function<bool(const held_shard&)> is_mine,
                  std::string node)
-      : in_memory(std::move(of), std::move(node)), is_mine_(std::move(is_mine)) {}
+      : in_memory(std::move(shared), std::move(node)), is_mine_(std::move(is_mine)) {}
 
   task<opened_storage> open() override {
     co_await delay();

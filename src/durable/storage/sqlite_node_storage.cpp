@@ -42,8 +42,8 @@ struct identity {
 };
 using identity_ref = std::shared_ptr<const identity>;
 
-bool has_rows(session& in, const char* query) {
-  statement looks(in, query);
+bool has_rows(session& session, const char* query) {
+  statement looks(session, query);
   return looks.step();
 }
 
@@ -87,8 +87,9 @@ void make_tables(session& session, const identity& node) {
 }
 
 // Returns the number of the node's last batch; throws if another storage has taken its place.
-std::uint64_t last_batch_of(session& in, const identity& node) {
-  statement reads(in, "SELECT owner, last_batch FROM durable_nodes WHERE cluster = ? AND life = ?");
+std::uint64_t last_batch_of(session& session, const identity& node) {
+  statement reads(session,
+                  "SELECT owner, last_batch FROM durable_nodes WHERE cluster = ? AND life = ?");
   reads.bind_text(1, node.cluster);
   reads.bind_text(2, node.life);
   if (!reads.step() || reads.integer(0) != node.owner) refuse_taken(node);
@@ -96,8 +97,8 @@ std::uint64_t last_batch_of(session& in, const identity& node) {
 }
 
 // The row of a node is kept as long as it may commit.
-void drop_old_nodes(session& in, const identity& node) {
-  statement drops(in,
+void drop_old_nodes(session& session, const identity& node) {
+  statement drops(session,
                   "DELETE FROM durable_nodes WHERE cluster = $1 AND life <> $2 "
                   "AND at < strftime('%s', 'now') - 30 * 86400 AND NOT EXISTS (SELECT 1 "
                   "FROM cluster_shards AS s WHERE s.cluster = $1 AND s.owner = life)");
@@ -106,20 +107,20 @@ void drop_old_nodes(session& in, const identity& node) {
   drops.run();
 }
 
-std::uint64_t reserve(session& in, const identity& who) {
-  last_batch_of(in, who);
-  statement last(in, "SELECT coalesce(max(number), 0) FROM durable_inbox");
+std::uint64_t reserve(session& session, const identity& node) {
+  last_batch_of(session, node);
+  statement last(session, "SELECT coalesce(max(number), 0) FROM durable_inbox");
   const std::int64_t in_inbox = last.step() ? last.integer(0) : 0;
-  const std::int64_t before = std::max(meta(in, "last_number"), in_inbox);
-  set_meta(in, "last_number", before + as_integer(orders_at_once));
+  const std::int64_t before = std::max(meta(session, "last_number"), in_inbox);
+  set_meta(session, "last_number", before + as_integer(orders_at_once));
   return as_number(before);
 }
 
-opened_storage open_node(session& in, const identity& node) {
-  session_transaction within(in);
-  make_tables(in, node);
-  drop_old_nodes(in, node);
-  statement takes(in,
+opened_storage open_node(session& session, const identity& node) {
+  session_transaction within(session);
+  make_tables(session, node);
+  drop_old_nodes(session, node);
+  statement takes(session,
                   "INSERT INTO durable_nodes VALUES (?, ?, ?, 0, strftime('%s', 'now')) "
                   "ON CONFLICT (cluster, life) DO UPDATE SET owner = excluded.owner, "
                   "at = excluded.at");
@@ -128,16 +129,16 @@ opened_storage open_node(session& in, const identity& node) {
   takes.bind_integer(3, node.owner);
   takes.run();
   opened_storage found;
-  found.last_batch = last_batch_of(in, node);
-  found.last_order = reserve(in, node);
-  found.classes = read_classes(in);
+  found.last_batch = last_batch_of(session, node);
+  found.last_order = reserve(session, node);
+  found.classes = read_classes(session);
   within.commit();
   return found;
 }
 
-void check_shards(session& in, const identity& node, const std::vector<held_shard>& all) {
+void check_shards(session& session, const identity& node, const std::vector<held_shard>& all) {
   std::vector<std::uint32_t> moved;
-  statement looks(in,
+  statement looks(session,
                   "SELECT 1 FROM cluster_shards WHERE cluster = ? AND shard = ? AND owner = ? "
                   "AND fence = ?");
   for (const held_shard& held : all) {
@@ -153,12 +154,12 @@ void check_shards(session& in, const identity& node, const std::vector<held_shar
                       "troupe: durable: another node of the cluster acts for these actors now");
 }
 
-void write(session& in, const batch& all, const identity& node) {
-  session_transaction within(in);
-  last_batch_of(in, node);
-  check_shards(in, node, all.shards);
-  write_rows(in, all, rows_for::cluster);
-  statement counts(in,
+void write(session& session, const batch& all, const identity& node) {
+  session_transaction within(session);
+  last_batch_of(session, node);
+  check_shards(session, node, all.shards);
+  write_rows(session, all, rows_for::cluster);
+  statement counts(session,
                    "UPDATE durable_nodes SET last_batch = ?, at = strftime('%s', 'now') "
                    "WHERE cluster = ? AND life = ?");
   counts.bind_integer(1, as_integer(all.number));
@@ -173,19 +174,20 @@ class node_in_sqlite final : public in_sqlite {
   node_in_sqlite(runtime& on, std::string cluster, std::string life, std::string path,
                  sqlite::options chosen)
       : in_sqlite(on, path, chosen),
-        who_(std::make_shared<identity>(
+        identity_(std::make_shared<identity>(
             identity{std::move(path), std::move(cluster), std::move(life)})) {}
 
   task<opened_storage> open() override {
-    auto now = std::make_shared<identity>(*who_);
+    auto now = std::make_shared<identity>(*identity_);
     now->owner = as_integer(message_id::random().low >> 1);
-    who_ = std::move(now);
-    return on_thread([who = who_](session& in) { return open_node(in, *who); });
+    identity_ = std::move(now);
+    return on_thread(
+        [identity = identity_](session& session) { return open_node(session, *identity); });
   }
   task<std::vector<stored_message>> inbox(std::uint64_t after, std::size_t most) override {
-    return on_thread([after, most, shards = shards()](session& in) {
+    return on_thread([after, most, shards = shards()](session& session) {
       std::vector<stored_message> found;
-      statement reads(in,
+      statement reads(session,
                       "SELECT * FROM durable_inbox WHERE number > ? "
                       "AND shard IN (SELECT value FROM json_each(?)) ORDER BY number LIMIT ?");
       reads.bind_integer(1, as_integer(after));
@@ -196,9 +198,9 @@ class node_in_sqlite final : public in_sqlite {
     });
   }
   task<std::vector<stored_reminder>> reminders(std::size_t most) override {
-    return on_thread([most, shards = shards()](session& in) {
+    return on_thread([most, shards = shards()](session& session) {
       std::vector<stored_reminder> found;
-      statement reads(in,
+      statement reads(session,
                       "SELECT * FROM durable_reminders WHERE shard IN (SELECT value FROM "
                       "json_each(?)) ORDER BY due LIMIT ?");
       reads.bind_text(1, shards);
@@ -208,23 +210,26 @@ class node_in_sqlite final : public in_sqlite {
     });
   }
   task<> commit(std::shared_ptr<const batch> all) override {
-    return on_thread([all = std::move(all), who = who_](session& in) { write(in, *all, *who); });
+    return on_thread([all = std::move(all), identity = identity_](session& session) {
+      write(session, *all, *identity);
+    });
   }
   task<std::uint64_t> last_batch() override {
-    return on_thread([who = who_](session& in) { return last_batch_of(in, *who); });
+    return on_thread(
+        [identity = identity_](session& session) { return last_batch_of(session, *identity); });
   }
   task<std::uint64_t> reserve_orders() override {
-    return on_thread([who = who_](session& in) {
-      session_transaction within(in);
-      const std::uint64_t before = reserve(in, *who);
+    return on_thread([identity = identity_](session& session) {
+      session_transaction within(session);
+      const std::uint64_t before = reserve(session, *identity);
       within.commit();
       return before;
     });
   }
   void act_for(std::vector<std::uint32_t> shards) override {
     std::string text = "[";
-    for (const std::uint32_t one : shards)
-      text += (text.size() == 1 ? "" : ",") + std::to_string(one);
+    for (const std::uint32_t shard : shards)
+      text += (text.size() == 1 ? "" : ",") + std::to_string(shard);
     text += "]";
     std::lock_guard held(mutex_);
     shards_ = std::move(text);
@@ -236,7 +241,7 @@ class node_in_sqlite final : public in_sqlite {
     return shards_;
   }
 
-  identity_ref who_;
+  identity_ref identity_;
   mutable std::mutex mutex_;
   std::string shards_ = "[]";  // as a parameter
 };

@@ -19,13 +19,13 @@ bytes copy_of(std::span<const std::byte> from) { return {from.begin(), from.end(
 
 }  // namespace
 
-std::int64_t meta(session& in, const char* name) {
-  statement reads(in, "SELECT value FROM durable_meta WHERE name = ?");
+std::int64_t meta(session& session, const char* name) {
+  statement reads(session, "SELECT value FROM durable_meta WHERE name = ?");
   reads.bind_text(1, name);
   return reads.step() ? reads.integer(0) : 0;
 }
-void set_meta(session& in, const char* name, std::int64_t value) {
-  statement writes(in, "UPDATE durable_meta SET value = ? WHERE name = ?");
+void set_meta(session& session, const char* name, std::int64_t value) {
+  statement writes(session, "UPDATE durable_meta SET value = ? WHERE name = ?");
   writes.bind_integer(1, value);
   writes.bind_text(2, name);
   writes.run();
@@ -67,11 +67,12 @@ stored_message message_of(const statement& row) {
 
 namespace {
 
-void write_inbox(session& in, const batch& all, rows_for whom) {
+void write_inbox(session& session, const batch& all, rows_for whom) {
   if (!all.arrived.empty()) {
     const bool has_shards = whom == rows_for::cluster;
-    statement adds(in, has_shards ? "INSERT INTO durable_inbox VALUES (?,?,?,?,?,?,?,?,?,?,?,?)"
-                                  : "INSERT INTO durable_inbox VALUES (?,?,?,?,?,?,?,?,?,?,?)");
+    statement adds(session, has_shards
+                                ? "INSERT INTO durable_inbox VALUES (?,?,?,?,?,?,?,?,?,?,?,?)"
+                                : "INSERT INTO durable_inbox VALUES (?,?,?,?,?,?,?,?,?,?,?)");
     for (const auto& message : all.arrived) {
       const packed_id id = packed(message->id), asker = packed(message->asker);
       bind(adds, *message, id, asker);
@@ -80,7 +81,7 @@ void write_inbox(session& in, const batch& all, rows_for whom) {
     }
   }
   if (!all.failed.empty()) {
-    statement counts(in, "UPDATE durable_inbox SET failures = ? WHERE number = ?");
+    statement counts(session, "UPDATE durable_inbox SET failures = ? WHERE number = ?");
     for (const batch::failed_message& failed : all.failed) {
       counts.bind_integer(1, failed.failures);
       counts.bind_integer(2, as_integer(failed.order));
@@ -88,7 +89,7 @@ void write_inbox(session& in, const batch& all, rows_for whom) {
     }
   }
   if (!all.handled.empty()) {
-    statement removes(in, "DELETE FROM durable_inbox WHERE number = ?");
+    statement removes(session, "DELETE FROM durable_inbox WHERE number = ?");
     for (const std::uint64_t order : all.handled) {
       removes.bind_integer(1, as_integer(order));
       removes.run();
@@ -96,9 +97,9 @@ void write_inbox(session& in, const batch& all, rows_for whom) {
   }
 }
 
-void write_states(session& in, const batch& all) {
+void write_states(session& session, const batch& all) {
   if (!all.states.empty()) {
-    statement writes(in, "INSERT OR REPLACE INTO durable_state VALUES (?,?,?,?,?,?)");
+    statement writes(session, "INSERT OR REPLACE INTO durable_state VALUES (?,?,?,?,?,?)");
     for (const batch::changed_state& changed : all.states) {
       writes.bind_text(1, changed.actor.kind);
       writes.bind_text(2, changed.actor.key);
@@ -110,7 +111,7 @@ void write_states(session& in, const batch& all) {
     }
   }
   if (!all.events.empty()) {
-    statement adds(in, "INSERT INTO durable_events VALUES (?,?,?,?)");
+    statement adds(session, "INSERT INTO durable_events VALUES (?,?,?,?)");
     for (const batch::appended_event& event : all.events) {
       adds.bind_text(1, event.actor.kind);
       adds.bind_text(2, event.actor.key);
@@ -123,24 +124,25 @@ void write_states(session& in, const batch& all) {
 
 // In a cluster a message that is still in the inbox may be sent to another node once more, or ask
 // once more.
-void forget_answers(session& in, const batch& all, rows_for whom) {
+void forget_answers(session& session, const batch& all, rows_for whom) {
   if (all.forget_before.time_since_epoch().count() == 0) return;
-  statement removes(in, whom == rows_for::cluster
-                            ? "DELETE FROM durable_answers WHERE at < ? "
-                              "AND NOT EXISTS (SELECT 1 FROM durable_inbox AS i WHERE "
-                              "i.id = durable_answers.id OR i.id = durable_answers.asker)"
-                            : "DELETE FROM durable_answers WHERE at < ? AND asker = zeroblob(16)");
+  statement removes(session,
+                    whom == rows_for::cluster
+                        ? "DELETE FROM durable_answers WHERE at < ? "
+                          "AND NOT EXISTS (SELECT 1 FROM durable_inbox AS i WHERE "
+                          "i.id = durable_answers.id OR i.id = durable_answers.asker)"
+                        : "DELETE FROM durable_answers WHERE at < ? AND asker = zeroblob(16)");
   removes.bind_integer(1, all.forget_before.time_since_epoch().count());
   removes.run();
-  statement removes_calls(in,
+  statement removes_calls(session,
                           "DELETE FROM durable_calls WHERE at < ? AND NOT EXISTS (SELECT 1 "
                           "FROM durable_answers AS a WHERE a.id = durable_calls.id)");
   removes_calls.bind_integer(1, all.forget_before.time_since_epoch().count());
   removes_calls.run();
 }
 
-void write_calls(session& in, const batch& all) {
-  statement adds(in, "INSERT OR REPLACE INTO durable_calls VALUES (?,?,?,?)");
+void write_calls(session& session, const batch& all) {
+  statement adds(session, "INSERT OR REPLACE INTO durable_calls VALUES (?,?,?,?)");
   for (const stored_answer& answer : all.answers) {
     if (answer.call.method.empty()) continue;
     const packed_id id = packed(answer.id);
@@ -152,9 +154,9 @@ void write_calls(session& in, const batch& all) {
   }
 }
 
-void write_answers(session& in, const batch& all) {
+void write_answers(session& session, const batch& all) {
   if (!all.answers.empty()) {
-    statement adds(in, "INSERT OR REPLACE INTO durable_answers VALUES (?,?,?,?,?,?)");
+    statement adds(session, "INSERT OR REPLACE INTO durable_answers VALUES (?,?,?,?,?,?)");
     for (const stored_answer& answer : all.answers) {
       const packed_id id = packed(answer.id), asker = packed(answer.asker);
       adds.bind_bytes(1, id);
@@ -165,21 +167,23 @@ void write_answers(session& in, const batch& all) {
       adds.bind_bytes(6, answer.value);
       adds.run();
     }
-    write_calls(in, all);
+    write_calls(session, all);
   }
   if (!all.ended.empty()) {
-    statement removes(in, "DELETE FROM durable_answers WHERE asker = ? AND asker <> zeroblob(16)");
-    for (const message_id& one : all.ended) {
-      const packed_id asker = packed(one);
+    statement removes(session,
+                      "DELETE FROM durable_answers WHERE asker = ? AND asker <> zeroblob(16)");
+    for (const message_id& id : all.ended) {
+      const packed_id asker = packed(id);
       removes.bind_bytes(1, asker);
       removes.run();
     }
   }
 }
 
-void write_dead(session& in, const batch& all) {
+void write_dead(session& session, const batch& all) {
   if (all.dead.empty()) return;
-  statement adds(in, "INSERT OR REPLACE INTO durable_dead VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?,?)");
+  statement adds(session,
+                 "INSERT OR REPLACE INTO durable_dead VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?,?)");
   for (const dead_letter& letter : all.dead) {
     const packed_id id = packed(letter.message.id), asker = packed(letter.message.asker);
     bind(adds, letter.message, id, asker);
@@ -190,12 +194,12 @@ void write_dead(session& in, const batch& all) {
   }
 }
 
-void write_reminders(session& in, const batch& all, rows_for whom) {
+void write_reminders(session& session, const batch& all, rows_for whom) {
   for (const stored_reminder& reminder : all.reminders) {
     const bool has_shards = whom == rows_for::cluster;
-    statement writes(in, has_shards
-                             ? "INSERT OR REPLACE INTO durable_reminders VALUES (?,?,?,?,?,?,?,?,?)"
-                             : "INSERT OR REPLACE INTO durable_reminders VALUES (?,?,?,?,?,?,?,?)");
+    statement writes(
+        session, has_shards ? "INSERT OR REPLACE INTO durable_reminders VALUES (?,?,?,?,?,?,?,?,?)"
+                            : "INSERT OR REPLACE INTO durable_reminders VALUES (?,?,?,?,?,?,?,?)");
     if (has_shards) writes.bind_integer(9, reminder.shard);
     writes.bind_text(1, reminder.to.kind);
     writes.bind_text(2, reminder.to.key);
@@ -208,17 +212,19 @@ void write_reminders(session& in, const batch& all, rows_for whom) {
     writes.run();
   }
   for (const batch::reminder_name& removed : all.removed_reminders) {
-    statement removes(in, "DELETE FROM durable_reminders WHERE kind = ? AND key = ? AND name = ?");
+    statement removes(session,
+                      "DELETE FROM durable_reminders WHERE kind = ? AND key = ? AND name = ?");
     removes.bind_text(1, removed.actor.kind);
     removes.bind_text(2, removed.actor.key);
     removes.bind_text(3, removed.name);
     removes.run();
   }
   for (const batch::fired_reminder& fired : all.fired_reminders) {
-    statement moves(in, fired.next ? "UPDATE durable_reminders SET due = $5 WHERE kind = $1 AND "
-                                     "key = $2 AND name = $3 AND due = $4"
-                                   : "DELETE FROM durable_reminders WHERE kind = $1 AND key = $2 "
-                                     "AND name = $3 AND due = $4");
+    statement moves(session, fired.next
+                                 ? "UPDATE durable_reminders SET due = $5 WHERE kind = $1 AND "
+                                   "key = $2 AND name = $3 AND due = $4"
+                                 : "DELETE FROM durable_reminders WHERE kind = $1 AND key = $2 "
+                                   "AND name = $3 AND due = $4");
     moves.bind_text(1, fired.actor.kind);
     moves.bind_text(2, fired.actor.key);
     moves.bind_text(3, fired.name);
@@ -230,38 +236,38 @@ void write_reminders(session& in, const batch& all, rows_for whom) {
 
 }  // namespace
 
-void write_rows(session& in, const batch& all, rows_for whom) {
-  write_inbox(in, all, whom);
-  write_states(in, all);
-  write_answers(in, all);
-  forget_answers(in, all, whom);
-  write_dead(in, all);
-  write_reminders(in, all, whom);
+void write_rows(session& session, const batch& all, rows_for whom) {
+  write_inbox(session, all, whom);
+  write_states(session, all);
+  write_answers(session, all);
+  forget_answers(session, all, whom);
+  write_dead(session, all);
+  write_reminders(session, all, whom);
 }
 
 namespace {
 
-void check_owner(session& in, std::int64_t owner, const std::string& path) {
-  if (meta(in, "owner") != owner)
+void check_owner(session& session, std::int64_t owner, const std::string& path) {
+  if (meta(session, "owner") != owner)
     throw store_taken("troupe: durable: another process has opened " + path +
                       " since; this one can store nothing any more");
 }
 
-void write(session& in, const batch& all, std::int64_t owner, const std::string& path) {
-  session_transaction within(in);
-  check_owner(in, owner, path);
-  write_rows(in, all, rows_for::one_process);
-  set_meta(in, "last_batch", as_integer(all.number));
+void write(session& session, const batch& all, std::int64_t owner, const std::string& path) {
+  session_transaction within(session);
+  check_owner(session, owner, path);
+  write_rows(session, all, rows_for::one_process);
+  set_meta(session, "last_batch", as_integer(all.number));
   // Numbers of messages are not used again, even when the inbox is empty.
-  if (!all.arrived.empty()) set_meta(in, "last_number", as_integer(all.arrived.back()->order));
+  if (!all.arrived.empty()) set_meta(session, "last_number", as_integer(all.arrived.back()->order));
   within.commit();
 }
 
 }  // namespace
 
-std::vector<class_shape> read_classes(session& in) {
+std::vector<class_shape> read_classes(session& session) {
   std::vector<class_shape> found;
-  statement reads(in, "SELECT kind, \"schema\", fingerprint, shape FROM durable_classes");
+  statement reads(session, "SELECT kind, \"schema\", fingerprint, shape FROM durable_classes");
   while (reads.step())
     found.push_back({std::string(reads.text(0)), static_cast<std::uint32_t>(reads.integer(1)),
                      as_number(reads.integer(2)), std::string(reads.text(3))});
@@ -294,9 +300,9 @@ opened_storage open_tables(session& session, std::int64_t owner, const std::stri
   return found;
 }
 
-void write_classes(session& in, const std::vector<class_shape>& added) {
-  session_transaction within(in);
-  statement adds(in, "INSERT OR REPLACE INTO durable_classes VALUES (?,?,?,?)");
+void write_classes(session& session, const std::vector<class_shape>& added) {
+  session_transaction within(session);
+  statement adds(session, "INSERT OR REPLACE INTO durable_classes VALUES (?,?,?,?)");
   for (const class_shape& row : added) {
     adds.bind_text(1, row.kind);
     adds.bind_integer(2, row.schema);
@@ -307,10 +313,10 @@ void write_classes(session& in, const std::vector<class_shape>& added) {
   within.commit();
 }
 
-std::optional<stored_state> read_state(session& in, const actor_name& actor) {
+std::optional<stored_state> read_state(session& session, const actor_name& actor) {
   std::optional<stored_state> found;
   {
-    statement reads(in,
+    statement reads(session,
                     "SELECT \"schema\", fingerprint, number, value FROM durable_state "
                     "WHERE kind = ? AND key = ?");
     reads.bind_text(1, actor.kind);
@@ -322,7 +328,7 @@ std::optional<stored_state> read_state(session& in, const actor_name& actor) {
                as_number(reads.integer(2)),
                {}};
   }
-  statement reads(in,
+  statement reads(session,
                   "SELECT value FROM durable_events WHERE kind = ? AND key = ? AND number > ? "
                   "ORDER BY number");
   reads.bind_text(1, actor.kind);
@@ -335,20 +341,20 @@ std::optional<stored_state> read_state(session& in, const actor_name& actor) {
   return found;
 }
 
-std::vector<stored_message> read_inbox(session& in, std::uint64_t after, std::size_t most) {
+std::vector<stored_message> read_inbox(session& session, std::uint64_t after, std::size_t most) {
   std::vector<stored_message> found;
-  statement reads(in, "SELECT * FROM durable_inbox WHERE number > ? ORDER BY number LIMIT ?");
+  statement reads(session, "SELECT * FROM durable_inbox WHERE number > ? ORDER BY number LIMIT ?");
   reads.bind_integer(1, as_integer(after));
   reads.bind_integer(2, static_cast<std::int64_t>(most));
   while (reads.step()) found.push_back(message_of(reads));
   return found;
 }
 
-found_message read_message(session& in, const message_id& id) {
+found_message read_message(session& session, const message_id& id) {
   const packed_id packed_one = packed(id);
   found_message found;
   {
-    statement reads(in,
+    statement reads(session,
                     "SELECT a.asker, a.at, a.failed, a.error_type, a.value, "
                     "coalesce(c.method, ''), coalesce(c.arguments, 0) FROM durable_answers AS a "
                     "LEFT JOIN durable_calls AS c ON c.id = a.id WHERE a.id = ?");
@@ -365,7 +371,7 @@ found_message read_message(session& in, const message_id& id) {
       found.answer = std::move(answer);
     }
   }
-  statement waits(in, "SELECT * FROM durable_inbox WHERE id = ? AND named = 1");
+  statement waits(session, "SELECT * FROM durable_inbox WHERE id = ? AND named = 1");
   waits.bind_bytes(1, packed_one);
   found.in_inbox = waits.step();
   if (found.in_inbox && !found.answer) found.call = call_identity::of(message_of(waits));
@@ -389,9 +395,9 @@ stored_reminder reminder_of(const statement& row) {
 
 namespace {
 
-std::vector<stored_reminder> read_reminders(session& in, std::size_t most) {
+std::vector<stored_reminder> read_reminders(session& session, std::size_t most) {
   std::vector<stored_reminder> found;
-  statement reads(in, "SELECT * FROM durable_reminders ORDER BY due LIMIT ?");
+  statement reads(session, "SELECT * FROM durable_reminders ORDER BY due LIMIT ?");
   reads.bind_integer(1, static_cast<std::int64_t>(most));
   while (reads.step()) found.push_back(reminder_of(reads));
   return found;
@@ -399,7 +405,8 @@ std::vector<stored_reminder> read_reminders(session& in, std::size_t most) {
 
 // A query for each kind of row, so that a page of a large class reads no more than a page. An actor
 // may have many events: from each key the index leads to the next one.
-std::vector<std::string> read_keys(session& in, const std::string& kind, const key_range& range) {
+std::vector<std::string> read_keys(session& session, const std::string& kind,
+                                   const key_range& range) {
   const bool is_behind = range.after && *range.after >= range.prefix;
   const std::string where = std::string(" WHERE kind = ?1 AND key ") + (is_behind ? ">" : ">=") +
                             " ?2 ORDER BY key LIMIT ";
@@ -410,7 +417,7 @@ std::vector<std::string> read_keys(session& in, const std::string& kind, const k
       "WHERE logs.key IS NOT NULL LIMIT ?3) SELECT key FROM (SELECT key FROM durable_state" +
       where + "?3) UNION SELECT key FROM logs WHERE key IS NOT NULL ORDER BY key LIMIT ?3";
   std::vector<std::string> found;
-  statement reads(in, text.c_str());
+  statement reads(session, text.c_str());
   reads.bind_text(1, kind);
   reads.bind_text(2, is_behind ? *range.after : range.prefix);
   reads.bind_integer(3, static_cast<std::int64_t>(range.most));
@@ -422,38 +429,40 @@ std::vector<std::string> read_keys(session& in, const std::string& kind, const k
 
 task<opened_storage> in_sqlite::open() {
   owner_ = as_integer(message_id::random().low >> 1);
-  return on_thread(
-      [owner = owner_, path = path_](session& in) { return open_tables(in, owner, path); });
+  return on_thread([owner = owner_, path = path_](session& session) {
+    return open_tables(session, owner, path);
+  });
 }
 task<> in_sqlite::keep_classes(std::vector<class_shape> added) {
-  return on_thread([added = std::move(added)](session& in) { write_classes(in, added); });
+  return on_thread([added = std::move(added)](session& session) { write_classes(session, added); });
 }
-task<std::optional<stored_state>> in_sqlite::load(actor_name of) {
-  return on_thread([of = std::move(of)](session& in) { return read_state(in, of); });
+task<std::optional<stored_state>> in_sqlite::load(actor_name actor) {
+  return on_thread(
+      [actor = std::move(actor)](session& session) { return read_state(session, actor); });
 }
 task<std::vector<std::string>> in_sqlite::keys(std::string kind, key_range range) {
-  return on_thread([kind = std::move(kind), range = std::move(range)](session& in) {
-    return read_keys(in, kind, range);
+  return on_thread([kind = std::move(kind), range = std::move(range)](session& session) {
+    return read_keys(session, kind, range);
   });
 }
 task<std::vector<stored_message>> in_sqlite::inbox(std::uint64_t after, std::size_t most) {
-  return on_thread([after, most](session& in) { return read_inbox(in, after, most); });
+  return on_thread([after, most](session& session) { return read_inbox(session, after, most); });
 }
 task<found_message> in_sqlite::find(message_id id) {
-  return on_thread([id](session& in) { return read_message(in, id); });
+  return on_thread([id](session& session) { return read_message(session, id); });
 }
 task<std::vector<stored_reminder>> in_sqlite::reminders(std::size_t most) {
-  return on_thread([most](session& in) { return read_reminders(in, most); });
+  return on_thread([most](session& session) { return read_reminders(session, most); });
 }
 task<> in_sqlite::commit(std::shared_ptr<const batch> all) {
-  return on_thread([all = std::move(all), owner = owner_, path = path_](session& in) {
-    write(in, *all, owner, path);
+  return on_thread([all = std::move(all), owner = owner_, path = path_](session& session) {
+    write(session, *all, owner, path);
   });
 }
 task<std::uint64_t> in_sqlite::last_batch() {
-  return on_thread([owner = owner_, path = path_](session& in) {
-    check_owner(in, owner, path);
-    return as_number(meta(in, "last_batch"));
+  return on_thread([owner = owner_, path = path_](session& session) {
+    check_owner(session, owner, path);
+    return as_number(meta(session, "last_batch"));
   });
 }
 
