@@ -42,9 +42,9 @@ template <class T>
 troupe::ref<T> construct(const activation& activated) {
   runtime& on = runtime_of(*activated.node);
   if constexpr (std::is_constructible_v<T, home>) {
-    return on.spawn<T>(home(activated.node, activated.what.key));
+    return on.spawn<T>(home(activated.node, activated.address.key));
   } else if constexpr (std::is_constructible_v<T, std::string>) {
-    return on.spawn<T>(activated.what.key);
+    return on.spawn<T>(activated.address.key);
   } else {
     static_assert(std::is_default_constructible_v<T>,
                   "troupe: cluster: the class has no constructor that takes nothing, the key as a "
@@ -54,26 +54,26 @@ troupe::ref<T> construct(const activation& activated) {
 }
 
 template <class T>
-std::shared_ptr<activation> make_activation(state_ref on, address what, std::uint64_t fence) {
-  return std::make_shared<activation_of<T>>(std::move(on), std::move(what), fence);
+std::shared_ptr<activation> make_activation(state_ref on, address target, std::uint64_t fence) {
+  return std::make_shared<activation_of<T>>(std::move(on), std::move(target), fence);
 }
 
 // The constructor runs without the lock: it may send messages itself.
 template <class T>
 void make(activation_of<T>& activated) {
   std::exception_ptr failed;
-  troupe::ref<T> made;
+  troupe::ref<T> actor;
   try {
-    made = construct<T>(activated);
+    actor = construct<T>(activated);
   } catch (...) {
     failed = travelling(*activated.node);
     remove(activated);
   }
   const auto held = lock_shard(activated);
   activated.is_made = true;
-  activated.actor = made;
+  activated.actor = actor;
   for (auto& each : std::exchange(activated.early, {}))
-    each(failed == nullptr ? &made : nullptr, failed);
+    each(failed == nullptr ? &actor : nullptr, failed);
 }
 
 // Finds or makes the actor on this node, then calls `with(activation, actor, exception)`: at once,
@@ -82,8 +82,8 @@ void make(activation_of<T>& activated) {
 // not touch `with`, if the actor is not on this node, or if `behind` is true and earlier messages
 // to its shard are under way.
 template <class T, class With>
-bool with_actor(const state_ref& on, const address& what, bool behind, With& with) {
-  found_actor found = find_here(on, what, behind);
+bool with_actor(const state_ref& on, const address& target, bool behind, With& with) {
+  found_actor found = find_here(on, target, behind);
   if (found.it == nullptr) return false;
   auto& activated = static_cast<activation_of<T>&>(*found.it);
   if (activated.is_made) [[likely]] {
@@ -174,7 +174,7 @@ struct told_call {
 
   auto operator()(T& self) {
     if constexpr (call::is_task) {
-      return run(self, std::move(at), std::move(args), std::move(who));
+      return run(self, std::move(at), std::move(args), std::move(served_message));
     } else {
       if (is_owned(*at)) call::invoke(self, args);
     }
@@ -188,7 +188,7 @@ struct told_call {
 
   std::shared_ptr<activation> at;
   typename call::arguments args;
-  std::unique_ptr<served> who{};  // null: it is of this node
+  std::unique_ptr<served> served_message{};  // null: it is of this node
 };
 
 // The same for a message from another node.
@@ -196,7 +196,9 @@ template <class T, auto Method>
 struct served_call {
   using call = method_call<T, Method>;
 
-  task<> operator()(T& self) { return run(self, std::move(at), std::move(args), std::move(who)); }
+  task<> operator()(T& self) {
+    return run(self, std::move(at), std::move(args), std::move(served_message));
+  }
   static task<bytes> value(T& self, std::shared_ptr<activation> at, typename call::arguments args) {
     if constexpr (!call::is_task) {
       if constexpr (std::is_void_v<typename call::result>) {
@@ -232,7 +234,7 @@ struct served_call {
 
   std::shared_ptr<activation> at;
   typename call::arguments args;
-  std::unique_ptr<served> who;
+  std::unique_ptr<served> served_message;
 };
 
 // Sends the actor on this node a request from another node, or from this node.

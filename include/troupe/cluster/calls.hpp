@@ -54,8 +54,8 @@ struct address {
 
 // An actor that is on this node. The sender of a message for it keeps it here.
 struct activation {
-  activation(state_ref its_node, address where, std::uint64_t its_fence)
-      : node(std::move(its_node)), what(std::move(where)), fence(its_fence) {}
+  activation(state_ref its_node, parts::address its_address, std::uint64_t its_fence)
+      : node(std::move(its_node)), address(std::move(its_address)), fence(its_fence) {}
   activation(const activation&) = delete;
   activation& operator=(const activation&) = delete;
   virtual ~activation() = default;
@@ -63,7 +63,7 @@ struct activation {
   virtual void end() const = 0;
 
   const state_ref node;
-  const address what;
+  const parts::address address;
   const std::uint64_t fence;
   std::atomic<std::int64_t> used_ns{0};
   bool is_made = false;  // under the lock of its shard
@@ -77,7 +77,7 @@ struct found_actor {
 };
 // `behind`: if true, the actor is not found while earlier messages of this node to its shard are
 // under way.
-found_actor find_here(const state_ref& on, const address& what, bool behind);
+found_actor find_here(const state_ref& on, const address& target, bool behind);
 std::unique_lock<std::mutex> lock_shard(activation& actor);
 // Removes an actor whose constructor has thrown from its shard's table.
 void remove(activation& actor) noexcept;
@@ -89,10 +89,10 @@ class answer_too_late : public error {
 };
 // Throws error (unreachable) if this node does not own the actor any more. Cost: two loads and the
 // clock.
-void check_owned(const activation& one);
+void check_owned(const activation& actor);
 bool is_owned(const activation& actor) noexcept;
 // Throws answer_too_late in that case.
-void check_may_answer(const activation& one);
+void check_may_answer(const activation& actor);
 // The current exception, in the form in which a caller on any node gets it.
 std::exception_ptr travelling(const node_state& on) noexcept;
 
@@ -103,13 +103,13 @@ runtime& runtime_of(const node_state& on) noexcept;
 class served {
  public:
   served(state_ref on, std::string reply, semaphore::permit permit) noexcept;
-  served(state_ref on, std::unique_ptr<answer_to> here) noexcept;
+  served(state_ref on, std::unique_ptr<answer_to> answer) noexcept;
   served(const served&) = delete;
   served& operator=(const served&) = delete;
   ~served();
 
   const state_ref& node() const noexcept { return on_; }
-  bool wants_answer() const noexcept { return here_ != nullptr || !reply_.empty(); }
+  bool wants_answer() const noexcept { return answer_ != nullptr || !reply_.empty(); }
   // These two answer the sender, with a value or an exception; one of them is called, once.
   void give(const bytes& value) noexcept;
   // The exception, as travelling() returns it.
@@ -117,7 +117,7 @@ class served {
   // Passes the duty to answer to the caller.
   std::unique_ptr<answer_to> forget() noexcept {
     reply_.clear();
-    return std::move(here_);
+    return std::move(answer_);
   }
 
   std::int64_t deadline_ns = 0;  // in the time of the runtime; 0: none
@@ -126,20 +126,20 @@ class served {
  private:
   state_ref on_;
   std::string reply_;
-  std::unique_ptr<answer_to> here_;
+  std::unique_ptr<answer_to> answer_;
   semaphore::permit permit_;
 };
 
 // Runs it within the message's deadline, in the message's trace.
-task<bytes> within_limits(const served& message, task<bytes> of);
+task<bytes> within_limits(const served& message, task<bytes> answer);
 
 // Sends it to the node that owns the actor; `answer` is null for a tell. Never throws for an ask:
 // a failure is the answer. Throws error for a tell for which there is no space.
-void send_away(const state_ref& on, address to, const method_entry& what, bytes arguments,
+void send_away(const state_ref& on, address to, const method_entry& method, bytes arguments,
                std::unique_ptr<answer_to> answer);
 
 // The same for a tell.
-void tell_away(const state_ref& on, const address& target, const method_entry& what,
+void tell_away(const state_ref& on, const address& target, const method_entry& method,
                bytes arguments);
 
 // While it exists, refs that this thread reads are refs of that node.

@@ -27,16 +27,16 @@ struct method_entry {
   std::string shape;  // of its parameters and its result
   std::uint64_t signature;
   // Reads the arguments and sends the actor its message. Returns false if the actor is not here;
-  // then `who` is unchanged. Throws decode_error.
+  // then `message` is unchanged. Throws decode_error.
   bool (*serve)(const state_ref& on, const address& to, std::span<const std::byte> arguments,
-                std::unique_ptr<served>& who);
+                std::unique_ptr<served>& message);
 };
 
 struct class_table {
   const void* tag = nullptr;
   std::string name;
   std::vector<method_entry> methods;
-  std::shared_ptr<activation> (*make)(state_ref on, address what, std::uint64_t fence) = nullptr;
+  std::shared_ptr<activation> (*make)(state_ref on, address target, std::uint64_t fence) = nullptr;
 
   const method_entry* find(const void* method) const noexcept {
     for (const method_entry& entry : methods)
@@ -57,16 +57,16 @@ std::string readable_name(const std::type_info& type);
 
 template <class T, auto Method>
 bool serve(const state_ref& on, const address& to, std::span<const std::byte> arguments,
-           std::unique_ptr<served>& who) {
+           std::unique_ptr<served>& message) {
   using facts = facts_of<decltype(Method)>;
   serving<T, Method> with;
   if constexpr (std::tuple_size_v < typename facts::arguments >> 0) {
-    const reading_on here(on);
+    const reading_on reading(on);
     with.args = durable::decode<typename facts::arguments>(arguments);
   }
-  with.served_message = std::move(who);
+  with.served_message = std::move(message);
   if (with_actor<T>(on, to, false, with)) return true;
-  who = std::move(with.served_message);
+  message = std::move(with.served_message);
   return false;
 }
 

@@ -71,9 +71,9 @@ struct setup {
   std::vector<class_table> kinds;
   std::vector<exception_entry> exceptions;
   std::vector<durable::parts::kind_table> durable_kinds;
-  void add(class_table one) { kinds.push_back(std::move(one)); }
-  void add(exception_entry one) { exceptions.push_back(std::move(one)); }
-  void add(durable::parts::kind_table one) { durable_kinds.push_back(std::move(one)); }
+  void add(class_table table) { kinds.push_back(std::move(table)); }
+  void add(exception_entry entry) { exceptions.push_back(std::move(entry)); }
+  void add(durable::parts::kind_table table) { durable_kinds.push_back(std::move(table)); }
 };
 template <class T>
 concept setting = std::same_as<T, class_table> || std::same_as<T, exception_entry> ||
@@ -131,10 +131,10 @@ class node {
   }
   // A node of a cluster that is simulated in this program.
   template <parts::setting... Settings>
-  node(runtime& on, const simulation& in, options chosen, Settings... settings) {
+  node(runtime& on, const simulation& simulated, options chosen, Settings... settings) {
     parts::setup all;
     (all.add(std::move(settings)), ...);
-    open_in(on, in, std::move(chosen), std::move(all));
+    open_in(on, simulated, std::move(chosen), std::move(all));
   }
 
   // Completes when the node has joined. Throws the error of the first attempt if that fails; the
@@ -210,10 +210,10 @@ class node {
   static task<topic_stream<T>> open_topic(parts::state_ref on, std::string topic,
                                           topic_options chosen) {
     auto reader = std::make_shared<parts::topic_reader_of<T>>(chosen.waiting_max);
-    topic_stream<T> made(on, reader);
+    topic_stream<T> stream(on, reader);
     auto subscribes = parts::subscribe(on, std::move(topic), std::move(chosen.group), reader);
     co_await std::move(subscribes);
-    co_return made;
+    co_return stream;
   }
   void open(runtime& on, options chosen, parts::setup all);
   void open_in(runtime& on, const simulation& simulated, options chosen, parts::setup all);

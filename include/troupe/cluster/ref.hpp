@@ -43,13 +43,13 @@ class ref {
   [[nodiscard]] auto ask(Args&&... args) const {
     using call = parts::method_call<T, Method>;
     using result = typename call::result;
-    const parts::method_entry& what = method<Method>();
+    const parts::method_entry& entry = method<Method>();
     std::optional<future<result>> asked;
     parts::asking<T, Method> request{arguments_of<Method>(std::forward<Args>(args)...), &asked};
     if (parts::with_actor<T>(on_, address_, true, request)) return std::move(*asked);
     auto answer = std::make_unique<durable::parts::answer_of<result>>();
     future<result> later = answer->get_future();
-    parts::send_away(on_, address_, what, encoded<Method>(request.args), std::move(answer));
+    parts::send_away(on_, address_, entry, encoded<Method>(request.args), std::move(answer));
     return later;
   }
 
@@ -58,10 +58,10 @@ class ref {
   // sent.
   template <auto Method, class... Args>
   void tell(Args&&... args) const {
-    const parts::method_entry& what = method<Method>();
+    const parts::method_entry& entry = method<Method>();
     parts::telling<T, Method> message{arguments_of<Method>(std::forward<Args>(args)...)};
     if (parts::with_actor<T>(on_, address_, true, message)) return;
-    parts::tell_away(on_, address_, what, encoded<Method>(message.args));
+    parts::tell_away(on_, address_, entry, encoded<Method>(message.args));
   }
 
   const std::string& key() const noexcept { return address_.key; }

@@ -61,13 +61,13 @@ class simulated_network {
 
   // Nothing passes between these two, until heal(). Asks to nodes behind a cut wait until their
   // deadline.
-  void cut(const std::string& one, const std::string& other);
+  void cut(const std::string& node, const std::string& other);
   void cut_one_way(const std::string& from, const std::string& to);
   // Nothing passes between this node and all others.
   void cut_off(const std::string& node);
   // Ends all cuts; or those between two nodes.
   void heal();
-  void heal(const std::string& one, const std::string& other);
+  void heal(const std::string& node, const std::string& other);
 
   // Ends the connection of this node at once: it neither sends nor receives any more.
   void kill(const std::string& node);

@@ -59,7 +59,7 @@ class topic_reader_of final : public topic_reader {
   task<> take(state_ref on, std::string frame) override {
     std::optional<T> value;
     try {
-      const reading_on here(on);
+      const reading_on reading(on);
       value = durable::decode<T>(topic_payload(frame, topic_shape_of<T>()));
     } catch (const durable::decode_error&) {
     }

@@ -116,11 +116,12 @@ const durable::store& durable_actors::store() const {
   return *store_;
 }
 
-void durable_actors::open(std::unique_ptr<durable::storage> in) {
+void durable_actors::open(std::unique_ptr<durable::storage> storage) {
   std::shared_ptr<durable::parts::shard_scope> scope;
   if (!core_.is_alone()) scope = std::make_shared<node_scope>(core_, *this);
-  engine_ = std::make_shared<durable::parts::engine>(core_.on(), std::move(in), durable::options(),
-                                                     core_.with().durable_kinds, std::move(scope));
+  engine_ =
+      std::make_shared<durable::parts::engine>(core_.on(), std::move(storage), durable::options(),
+                                               core_.with().durable_kinds, std::move(scope));
   store_ = durable::parts::store_access::make(engine_);
 }
 

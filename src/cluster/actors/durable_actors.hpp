@@ -21,7 +21,7 @@ class durable_actors {
   durable_actors(node_core& core, membership& members) noexcept : core_(core), members_(members) {}
 
   // Of a node that was given durable classes.
-  void open(std::unique_ptr<durable::storage> in);
+  void open(std::unique_ptr<durable::storage> storage);
   bool is_open() const noexcept { return engine_ != nullptr; }
   // Makes the tables, beside the tables of the leases.
   task<> open_store();

@@ -10,21 +10,21 @@ namespace troupe::cluster::parts {
 
 local_actors::local_actors(node_core& core) : core_(core) { shards_[own_shard].is_open = true; }
 
-found_actor local_actors::find(const address& what, bool behind) {
+found_actor local_actors::find(const address& target, bool behind) {
   found_actor found;
-  if (!what.member.empty() && what.member != core_.self().id) return found;
+  if (!target.member.empty() && target.member != core_.self().id) return found;
   if (core_.stage().has_left()) return found;
-  shard_actors& shard = shards_[what.shard];
+  shard_actors& shard = shards_[target.shard];
   std::unique_lock held(shard.mutex);
   if (behind && shard.queued != 0) return found;
-  if (!shard.is_open || !core_.owns(what.shard, shard.fence)) return found;
-  const auto known = shard.actors.find({what.kind, what.key});
+  if (!shard.is_open || !core_.owns(target.shard, shard.fence)) return found;
+  const auto known = shard.actors.find({target.kind, target.key});
   if (known != shard.actors.end()) {
     found.it = known->second;
     TROUPE_INVARIANT(found.it->fence == shard.fence, "N1");
   } else {
-    found.it = what.kind->make(core_.node(), what, shard.fence);
-    shard.actors.emplace(std::pair(what.kind, std::string_view(found.it->what.key)), found.it);
+    found.it = target.kind->make(core_.node(), target, shard.fence);
+    shard.actors.emplace(std::pair(target.kind, std::string_view(found.it->address.key)), found.it);
     found.is_new = true;
     counts_.actors.fetch_add(1, relaxed);
     counts_.created.fetch_add(1, relaxed);
@@ -37,10 +37,10 @@ found_actor local_actors::find(const address& what, bool behind) {
 
 // The constructor of its object has thrown.
 void local_actors::remove(activation& actor) noexcept {
-  shard_actors& shard = shards_[actor.what.shard];
+  shard_actors& shard = shards_[actor.address.shard];
   std::shared_ptr<activation> gone;
   std::lock_guard held(shard.mutex);
-  const auto known = shard.actors.find({actor.what.kind, actor.what.key});
+  const auto known = shard.actors.find({actor.address.kind, actor.address.key});
   if (known == shard.actors.end() || known->second.get() != &actor) return;
   gone = std::move(known->second);
   shard.actors.erase(known);

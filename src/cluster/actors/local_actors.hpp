@@ -36,7 +36,7 @@ class local_actors {
   explicit local_actors(node_core& core);
 
   // `behind`: none is found while earlier messages from this node are under way to its shard.
-  found_actor find(const address& what, bool behind);
+  found_actor find(const address& target, bool behind);
   void remove(activation& actor) noexcept;
   // Those that were idle for too long; and of too many, those that were used least recently.
   void unload_idle();

@@ -56,8 +56,8 @@ class frame_reader {
     return true;
   }
   bool get_mark(char mark) noexcept {
-    char is = 0, of = 0;
-    return get(is) && get(of) && is == mark && of == version;
+    char first = 0, second = 0;
+    return get(first) && get(second) && first == mark && second == version;
   }
   std::string_view rest() const noexcept { return rest_; }
 
@@ -83,63 +83,64 @@ std::optional<trace_context> read_trace(std::string_view from) noexcept {
 }
 
 // Each of a message's parts is copied once: a string that grows looks for room at each.
-std::string write_request(const request_frame& what) {
+std::string write_request(const request_frame& request) {
   constexpr std::size_t numbers = 3 + 8 + 8 + 4 * 4;
   std::string frame;
-  const std::size_t size = numbers + what.trace.size() + what.kind.size() + what.key.size() +
-                           what.method.size() + what.arguments.size();
-  frame.resize_and_overwrite(size, [&what](char* at, std::size_t) noexcept {
+  const std::size_t size = numbers + request.trace.size() + request.kind.size() +
+                           request.key.size() + request.method.size() + request.arguments.size();
+  frame.resize_and_overwrite(size, [&request](char* at, std::size_t) noexcept {
     char* const begin = at;
     at = write(at, request_mark);
     at = write(at, version);
-    at = write(at, static_cast<std::uint8_t>(what.to));
-    at = write(at, what.signature);
-    at = write(at, what.remaining_us);
-    for (const std::string_view text : {what.trace, what.kind, what.key, what.method})
+    at = write(at, static_cast<std::uint8_t>(request.to));
+    at = write(at, request.signature);
+    at = write(at, request.remaining_us);
+    for (const std::string_view text : {request.trace, request.kind, request.key, request.method})
       at = write_bytes(write(at, static_cast<std::uint32_t>(text.size())), text);
-    return static_cast<std::size_t>(write_bytes(at, what.arguments) - begin);
+    return static_cast<std::size_t>(write_bytes(at, request.arguments) - begin);
   });
   return frame;
 }
 
 std::optional<request_frame> read_request(std::string_view from) noexcept {
   frame_reader reader(from);
-  request_frame what;
+  request_frame request;
   std::uint8_t target = 0;
   if (!reader.get_mark(request_mark) || !reader.get(target) ||
       target > static_cast<std::uint8_t>(request_frame::target::cycle) ||
-      !reader.get(what.signature) || !reader.get(what.remaining_us) || what.remaining_us < 0 ||
-      !reader.get_text(what.trace) || !reader.get_text(what.kind) || !reader.get_text(what.key) ||
-      !reader.get_text(what.method))
+      !reader.get(request.signature) || !reader.get(request.remaining_us) ||
+      request.remaining_us < 0 || !reader.get_text(request.trace) ||
+      !reader.get_text(request.kind) || !reader.get_text(request.key) ||
+      !reader.get_text(request.method))
     return std::nullopt;
-  what.to = static_cast<request_frame::target>(target);
-  what.arguments = reader.rest();
-  return what;
+  request.to = static_cast<request_frame::target>(target);
+  request.arguments = reader.rest();
+  return request;
 }
 
-std::string write_answer(const answer_frame& what) {
+std::string write_answer(const answer_frame& answer) {
   std::string frame;
-  frame.reserve(8 + what.type.size() + what.bytes.size());
+  frame.reserve(8 + answer.type.size() + answer.bytes.size());
   frame += answer_mark;
   frame += version;
-  put(frame, static_cast<std::uint8_t>(what.kind));
-  if (what.kind == answer_kind::exception)
-    put_text(frame, what.type.substr(0, std::min(what.type.size(), short_text_max)));
-  frame += what.bytes;
+  put(frame, static_cast<std::uint8_t>(answer.kind));
+  if (answer.kind == answer_kind::exception)
+    put_text(frame, answer.type.substr(0, std::min(answer.type.size(), short_text_max)));
+  frame += answer.bytes;
   return frame;
 }
 
 std::optional<answer_frame> read_answer(std::string_view from) noexcept {
   frame_reader reader(from);
-  answer_frame what;
+  answer_frame answer;
   std::uint8_t kind = 0;
   if (!reader.get_mark(answer_mark) || !reader.get(kind) ||
       kind > static_cast<std::uint8_t>(answer_kind::deadlock))
     return std::nullopt;
-  what.kind = static_cast<answer_kind>(kind);
-  if (what.kind == answer_kind::exception && !reader.get_text(what.type)) return std::nullopt;
-  what.bytes = reader.rest();
-  return what;
+  answer.kind = static_cast<answer_kind>(kind);
+  if (answer.kind == answer_kind::exception && !reader.get_text(answer.type)) return std::nullopt;
+  answer.bytes = reader.rest();
+  return answer;
 }
 
 answer_frame checked_answer(std::string_view from) {

@@ -32,7 +32,7 @@ struct request_frame {
 // if `tracestate` is empty. Empty without a trace.
 std::string write_trace();
 std::optional<trace_context> read_trace(std::string_view from) noexcept;
-std::string write_request(const request_frame& what);
+std::string write_request(const request_frame& request);
 // Returns nullopt for bytes that are no request. Lifetime: the views point into `from`.
 std::optional<request_frame> read_request(std::string_view from) noexcept;
 
@@ -63,7 +63,7 @@ struct answer_frame {
   std::string_view type;   // of an exception
   std::string_view bytes;  // the value, or a text
 };
-std::string write_answer(const answer_frame& what);
+std::string write_answer(const answer_frame& answer);
 std::optional<answer_frame> read_answer(std::string_view from) noexcept;
 // The same. Errors: error(malformed) for bytes that are no answer.
 answer_frame checked_answer(std::string_view from);

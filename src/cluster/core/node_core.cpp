@@ -22,8 +22,8 @@ bool is_address(std::string_view page) {
 }
 
 void check(const options& chosen) {
-  const auto need = [](bool holds, const char* what) {
-    if (!holds) throw option_error(std::string("troupe: cluster: ") + what);
+  const auto need = [](bool holds, const char* requirement) {
+    if (!holds) throw option_error(std::string("troupe: cluster: ") + requirement);
   };
   need(chosen.nats.empty() == chosen.database.empty(),
        "a node that is not alone needs both servers of NATS and a database");

@@ -31,14 +31,14 @@ struct lease_book {
 
   // Applies the whole renewal, at the time `now`. Throws database::error (conflict) for one
   // that comes late, and does nothing then.
-  lease_view apply(const renewal& what, std::chrono::nanoseconds now);
+  lease_view apply(const renewal& renewal, std::chrono::nanoseconds now);
 
  private:
-  bool drop_members(const renewal& what, std::chrono::nanoseconds now);
-  bool free_shards(const renewal& what, bool members_differ);
-  bool take_shards(const renewal& what);
+  bool drop_members(const renewal& renewal, std::chrono::nanoseconds now);
+  bool free_shards(const renewal& renewal, bool members_differ);
+  bool take_shards(const renewal& renewal);
   void give(shard& row, const std::string& to);
-  lease_view view_for(const renewal& what, std::chrono::nanoseconds now) const;
+  lease_view view_for(const renewal& renewal, std::chrono::nanoseconds now) const;
 };
 
 }  // namespace troupe::cluster

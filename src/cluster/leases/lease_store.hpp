@@ -85,7 +85,7 @@ class lease_store {
 
   // Creates its tables, if they do not exist. `cluster` names one of several clusters.
   virtual task<> open(std::string cluster) = 0;
-  virtual task<lease_view> renew(renewal what) = 0;
+  virtual task<lease_view> renew(renewal renewal) = 0;
 };
 
 }  // namespace troupe::cluster

@@ -23,8 +23,8 @@ struct memory_leases::tables {
   std::set<std::string> cut_off;
   lease_book book;
 
-  lease_view apply(const renewal& what) {
-    return book.apply(what, what.lease == forever ? nanoseconds(0) : clock());
+  lease_view apply(const renewal& renewal) {
+    return book.apply(renewal, renewal.lease == forever ? nanoseconds(0) : clock());
   }
 };
 
@@ -53,19 +53,19 @@ class in_memory final : public lease_store {
     if (const nanoseconds most = check({}).delay_max; most.count() > 0)
       co_await sleep_for(random_up_to(most));
   }
-  task<lease_view> renew(renewal what) override {
-    const lease_faults faults = check(what.self.id);
+  task<lease_view> renew(renewal renewal) override {
+    const lease_faults faults = check(renewal.self.id);
     if (faults.delay_max.count() > 0) co_await sleep_for(random_up_to(faults.delay_max / 2));
     if (happens(faults.hangs)) co_await sleep_for(std::chrono::hours(1));
     if (happens(faults.refuses)) fail(database::failure::busy, database::effect::none);
     if (happens(faults.loses)) {
-      lose(what, faults);
+      lose(renewal, faults);
       fail(database::failure::lost, database::effect::unknown);
     }
     lease_view view;
     {
       std::lock_guard held(tables_->mutex);
-      view = tables_->apply(what);
+      view = tables_->apply(renewal);
     }
     if (faults.delay_max.count() > 0) co_await sleep_for(random_up_to(faults.delay_max / 2));
     co_return view;
@@ -78,25 +78,25 @@ class in_memory final : public lease_store {
       fail(database::failure::unreachable, database::effect::none);
     return tables_->faults;
   }
-  void lose(const renewal& what, const lease_faults& faults) const {
+  void lose(const renewal& renewal, const lease_faults& faults) const {
     switch (kit::random_number() % 3) {
       case 0:
         return;
       case 1: {
         std::lock_guard held(tables_->mutex);
-        tables_->apply(what);
+        tables_->apply(renewal);
         return;
       }
       default:
-        static_cast<void>(spawn(apply_late(tables_, what, random_up_to(faults.late_max))));
+        static_cast<void>(spawn(apply_late(tables_, renewal, random_up_to(faults.late_max))));
     }
   }
   // A task, since the clock of the store is one of tasks.
-  static task<> apply_late(std::shared_ptr<tables> shared, renewal what, nanoseconds later) {
+  static task<> apply_late(std::shared_ptr<tables> shared, renewal renewal, nanoseconds later) {
     co_await sleep_for(later);
     std::lock_guard held(shared->mutex);
     try {
-      shared->apply(what);
+      shared->apply(renewal);
     } catch (const database::error&) {
       // A later one was first.
     }

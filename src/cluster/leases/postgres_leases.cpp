@@ -119,17 +119,18 @@ void add_pages(lease_view& view, const std::vector<page_row>& rows) {
 
 // A renewal as the parameters of its statements.
 struct written_renewal {
-  written_renewal(std::string of, renewal given, milliseconds at_most, bool leaves_soon, bool pages)
-      : what(std::move(given)),
+  written_renewal(std::string cluster_name, troupe::cluster::renewal wanted, milliseconds at_most,
+                  bool leaves_soon, bool pages)
+      : renewal(std::move(wanted)),
         begins_to_leave(leaves_soon),
         has_pages(pages),
-        cluster(std::move(of)),
-        name(durable::stored_text(what.self.name)),
+        cluster(std::move(cluster_name)),
+        name(durable::stored_text(renewal.self.name)),
         limit(std::to_string(at_most.count())),
-        round(as_integer(what.round)),
-        lease_ms(std::min(what.lease, longest).count()) {}
+        round(as_integer(renewal.round)),
+        lease_ms(std::min(renewal.lease, longest).count()) {}
 
-  renewal what;
+  troupe::cluster::renewal renewal;
   bool begins_to_leave;  // the member's row does not show this yet
   bool has_pages;        // the table of pages may be used
   std::string cluster, name, limit;
@@ -145,14 +146,14 @@ struct beginning {
 
 task<beginning> begin(transaction& within, renewal_ptr all) {
   const std::string& cluster = all->cluster;
-  const std::string& id = all->what.self.id;
+  const std::string& id = all->renewal.self.id;
   auto sets = within.execute("SET TRANSACTION ISOLATION LEVEL READ COMMITTED");
   auto limits = within.execute(sql::set_limits, all->limit);
   auto locks = within.query_one<std::int64_t>(sql::lock_cluster, cluster);
   auto drops = within.execute(sql::drop_members, cluster, id);
   beginning begun;
   std::optional<std::int64_t> version;
-  if (all->what.leaves) {
+  if (all->renewal.leaves) {
     auto leaves = within.execute(sql::leave, cluster, id, all->round);
     auto runs = when_all(std::move(sets), std::move(limits), std::move(locks), std::move(drops),
                          std::move(leaves));
@@ -161,7 +162,7 @@ task<beginning> begin(transaction& within, renewal_ptr all) {
     begun.members_differ = std::get<3>(got).rows != 0 || std::get<4>(got).rows != 0;
   } else {
     auto joins = within.query_one<bool>(sql::join, cluster, id, all->round, all->lease_ms,
-                                        all->name, all->what.self.is_leaving);
+                                        all->name, all->renewal.self.is_leaving);
     auto runs = when_all(std::move(sets), std::move(limits), std::move(locks), std::move(drops),
                          std::move(joins));
     const auto got = co_await std::move(runs);
@@ -177,9 +178,9 @@ task<beginning> begin(transaction& within, renewal_ptr all) {
 // Of the members whose rows have changed.
 task<> change_pages(transaction& within, renewal_ptr all, lease_view& view) {
   if (!all->has_pages || !view.members) co_return;
-  const renewal& what = all->what;
-  if (!what.leaves && !what.self.page.empty()) {
-    auto adds = within.execute(sql::add_page, all->cluster, what.self.id, what.self.page);
+  const renewal& renewal = all->renewal;
+  if (!renewal.leaves && !renewal.self.page.empty()) {
+    auto adds = within.execute(sql::add_page, all->cluster, renewal.self.id, renewal.self.page);
     co_await std::move(adds);
   }
   auto drops = within.execute(sql::drop_pages, all->cluster);
@@ -191,22 +192,23 @@ task<> change_pages(transaction& within, renewal_ptr all, lease_view& view) {
 
 task<lease_view> change(transaction& within, renewal_ptr all) {
   const std::string& cluster = all->cluster;
-  const std::string& id = all->what.self.id;
+  const std::string& id = all->renewal.self.id;
   auto begins = begin(within, all);
   const beginning begun = co_await std::move(begins);
   const std::int64_t next = begun.version + 1;
   durable::array_text shards, fences;
-  if (!all->what.leaves) {
-    for (const held_shard& held : all->what.kept) {
+  if (!all->renewal.leaves) {
+    for (const held_shard& held : all->renewal.kept) {
       shards.add(held.shard);
       fences.add(held.fence);
     }
   }
-  const std::int64_t wanted = all->what.leaves ? 0 : all->what.wanted;
+  const std::int64_t wanted = all->renewal.leaves ? 0 : all->renewal.wanted;
   auto frees = within.execute(sql::free_shards, cluster, id, next, shards.take(), fences.take());
   auto takes = within.execute(sql::take_shards, cluster, id, next, wanted);
   auto counts = within.execute(sql::set_version, cluster, next, begun.members_differ);
-  auto reads = within.query<row>(sql::read_changes, cluster, as_integer(all->what.seen), id, true);
+  auto reads =
+      within.query<row>(sql::read_changes, cluster, as_integer(all->renewal.seen), id, true);
   auto runs = when_all(std::move(frees), std::move(takes), std::move(counts), std::move(reads));
   const auto got = co_await std::move(runs);
   lease_view view = view_of(std::get<3>(got));
@@ -229,11 +231,11 @@ class in_postgres final : public lease_store {
     auto makes = db.in_transaction(body);
     has_pages_ = co_await std::move(makes);
   }
-  task<lease_view> renew(renewal what) override {
-    const milliseconds limit = std::clamp(what.lease / 4, limit_min, limit_max);
-    const bool is_leaving = what.self.is_leaving;
+  task<lease_view> renew(renewal renewal) override {
+    const milliseconds limit = std::clamp(renewal.lease / 4, limit_min, limit_max);
+    const bool is_leaving = renewal.self.is_leaving;
     const auto all = std::make_shared<const written_renewal>(
-        cluster_, std::move(what), limit, is_leaving && !said_leaving_, has_pages_);
+        cluster_, std::move(renewal), limit, is_leaving && !said_leaving_, has_pages_);
     try {
       auto tries = renew_unchanged(all);
       if (std::optional<lease_view> view = co_await std::move(tries)) {
@@ -260,23 +262,24 @@ class in_postgres final : public lease_store {
   // was written, no node frees its shards, nor does an earlier renewal of its own (T4): the rows
   // that are read afterwards stay.
   task<std::optional<lease_view>> renew_unchanged(renewal_ptr all) {
-    const renewal& what = all->what;
-    const bool is_known = what.seen != 0;
+    const renewal& renewal = all->renewal;
+    const bool is_known = renewal.seen != 0;
     std::optional<lease_view> view;
-    if (what.leaves || what.wanted != 0 || all->begins_to_leave || (is_known && what.kept != held_))
+    if (renewal.leaves || renewal.wanted != 0 || all->begins_to_leave ||
+        (is_known && renewal.kept != held_))
       co_return view;
     const postgres::connection db = *db_;
-    auto asks =
-        db.query_one<steady_row>(sql::renew, all->cluster, what.self.id, all->round, all->lease_ms);
+    auto asks = db.query_one<steady_row>(sql::renew, all->cluster, renewal.self.id, all->round,
+                                         all->lease_ms);
     const std::optional<steady_row> found = co_await std::move(asks);
     if (!found) refuse_missing_row();
     const auto& [renewed, version, next_end_ms] = *found;
     if (renewed == 0 || next_end_ms.value_or(1) <= 0) co_return view;
     view.emplace();
-    view->seen = what.seen;
-    if (as_number(version) != what.seen) {
-      auto reads = db.query<row>(sql::read_changes, all->cluster, as_integer(what.seen),
-                                 what.self.id, !is_known);
+    view->seen = renewal.seen;
+    if (as_number(version) != renewal.seen) {
+      auto reads = db.query<row>(sql::read_changes, all->cluster, as_integer(renewal.seen),
+                                 renewal.self.id, !is_known);
       const std::vector<row> rows = co_await std::move(reads);
       view = view_of(rows);
       if (has_pages_ && view->members) {
@@ -285,11 +288,11 @@ class in_postgres final : public lease_store {
         add_pages(*view, pages);
       }
     }
-    if (!is_known && view->held != what.kept) {
+    if (!is_known && view->held != renewal.kept) {
       view.reset();
       co_return view;
     }
-    view->held = what.kept;
+    view->held = renewal.kept;
     view->next_end = next_end_ms ? milliseconds(*next_end_ms) : forever;
     co_return view;
   }

@@ -54,21 +54,21 @@ std::string this_boot() {
   return id;
 }
 
-void make_tables(session& database, const std::string& cluster) {
-  session_transaction within(database);
-  database.run_script(table_statements);
-  statement adds(database, "INSERT OR IGNORE INTO clusters VALUES (?, ?, 1, 1, '')");
+void make_tables(session& session, const std::string& cluster) {
+  session_transaction within(session);
+  session.run_script(table_statements);
+  statement adds(session, "INSERT OR IGNORE INTO clusters VALUES (?, ?, 1, 1, '')");
   adds.bind_text(1, cluster);
   adds.bind_integer(2, tables_version);
   adds.run();
-  statement looks(database, "SELECT tables_version FROM clusters WHERE cluster = ?");
+  statement looks(session, "SELECT tables_version FROM clusters WHERE cluster = ?");
   looks.bind_text(1, cluster);
   if (looks.step() && looks.integer(0) > tables_version)
     throw usage_error("troupe: cluster: the leases in the SQLite file have version " +
                       std::to_string(looks.integer(0)) + ", and this program reads version " +
                       std::to_string(tables_version) + "; use the newer program");
   looks.reset();
-  statement adds_shard(database, "INSERT OR IGNORE INTO cluster_shards VALUES (?, ?, '', 0, 0)");
+  statement adds_shard(session, "INSERT OR IGNORE INTO cluster_shards VALUES (?, ?, '', 0, 0)");
   for (std::uint32_t shard = 0; shard < shard_count; ++shard) {
     adds_shard.bind_text(1, cluster);
     adds_shard.bind_integer(2, shard);
@@ -81,8 +81,9 @@ void make_tables(session& database, const std::string& cluster) {
 // expired.
 class stored_book {
  public:
-  stored_book(session& in, const std::string& cluster) : in_(in), cluster_(cluster) {
-    statement reads(in_, "SELECT version, members_changed, boot FROM clusters WHERE cluster = ?");
+  stored_book(session& session, const std::string& cluster) : session_(session), cluster_(cluster) {
+    statement reads(session_,
+                    "SELECT version, members_changed, boot FROM clusters WHERE cluster = ?");
     reads.bind_text(1, cluster_);
     if (!reads.step())
       throw database::error(database::failure::corrupted, 0,
@@ -101,7 +102,7 @@ class stored_book {
   void write(const std::string& self) {
     write_members(self);
     if (book.version == version_read_ && is_of_this_boot_) return;
-    statement changes(in_,
+    statement changes(session_,
                       "UPDATE cluster_shards SET owner = ?, fence = ?, changed = ? "
                       "WHERE cluster = ? AND shard = ?");
     for (std::uint32_t i = 0; i < shard_count; ++i) {
@@ -115,7 +116,8 @@ class stored_book {
       changes.run();
     }
     statement counts(
-        in_, "UPDATE clusters SET version = ?, members_changed = ?, boot = ? WHERE cluster = ?");
+        session_,
+        "UPDATE clusters SET version = ?, members_changed = ?, boot = ? WHERE cluster = ?");
     counts.bind_integer(1, as_integer(book.version));
     counts.bind_integer(2, as_integer(book.members_changed));
     counts.bind_text(3, boot_);
@@ -127,7 +129,7 @@ class stored_book {
 
  private:
   void read_members() {
-    statement reads(in_,
+    statement reads(session_,
                     "SELECT m.id, m.name, m.round, m.until_ns, m.leaving, coalesce(p.page, '') "
                     "FROM cluster_members m LEFT JOIN cluster_pages p USING (cluster, id) "
                     "WHERE m.cluster = ?");
@@ -143,7 +145,7 @@ class stored_book {
     }
   }
   void read_shards() {
-    statement reads(in_,
+    statement reads(session_,
                     "SELECT shard, owner, fence, changed FROM cluster_shards WHERE cluster = ?");
     reads.bind_text(1, cluster_);
     while (reads.step()) {
@@ -154,7 +156,7 @@ class stored_book {
     }
   }
   void write_members(const std::string& self) {
-    statement removes(in_, "DELETE FROM cluster_members WHERE cluster = ? AND id = ?");
+    statement removes(session_, "DELETE FROM cluster_members WHERE cluster = ? AND id = ?");
     for (const std::string& id : ids_read_) {
       if (book.members.contains(id)) continue;
       removes.bind_text(1, cluster_);
@@ -164,7 +166,7 @@ class stored_book {
     if (book.version != version_read_) drop_pages();
     const auto own = book.members.find(self);
     if (own == book.members.end()) return;
-    statement writes(in_, "INSERT OR REPLACE INTO cluster_members VALUES (?, ?, ?, ?, ?, ?)");
+    statement writes(session_, "INSERT OR REPLACE INTO cluster_members VALUES (?, ?, ?, ?, ?, ?)");
     const lease_book::member& member = own->second;
     writes.bind_text(1, cluster_);
     writes.bind_text(2, member.row.id);
@@ -174,7 +176,7 @@ class stored_book {
     writes.bind_integer(6, member.row.is_leaving ? 1 : 0);
     writes.run();
     if (member.row.page.empty() || ids_read_.contains(self)) return;
-    statement adds_page(in_, "INSERT OR REPLACE INTO cluster_pages VALUES (?, ?, ?)");
+    statement adds_page(session_, "INSERT OR REPLACE INTO cluster_pages VALUES (?, ?, ?)");
     adds_page.bind_text(1, cluster_);
     adds_page.bind_text(2, self);
     adds_page.bind_text(3, member.row.page);
@@ -183,14 +185,14 @@ class stored_book {
 
   // Such rows also remain of members that were removed by a program of a version without pages.
   void drop_pages() {
-    statement drops(in_,
+    statement drops(session_,
                     "DELETE FROM cluster_pages WHERE cluster = ?1 AND id NOT IN "
                     "(SELECT id FROM cluster_members WHERE cluster = ?1)");
     drops.bind_text(1, cluster_);
     drops.run();
   }
 
-  session& in_;
+  session& session_;
   const std::string& cluster_;
   const std::string boot_ = this_boot();
   bool is_of_this_boot_ = false;
@@ -198,11 +200,11 @@ class stored_book {
   std::uint64_t version_read_ = 0;
 };
 
-lease_view apply(session& in, const std::string& cluster, const renewal& what) {
-  session_transaction within(in);
-  stored_book stored(in, cluster);
-  lease_view view = stored.book.apply(what, since_boot());
-  stored.write(what.self.id);
+lease_view apply(session& session, const std::string& cluster, const renewal& renewal) {
+  session_transaction within(session);
+  stored_book stored(session, cluster);
+  lease_view view = stored.book.apply(renewal, since_boot());
+  stored.write(renewal.self.id);
   within.commit();
   return view;
 }
@@ -215,13 +217,15 @@ class in_sqlite final : public lease_store, private sqlite::connection {
 
   task<> open(std::string cluster) override {
     cluster_ = cluster;
-    return run_on_thread(state(),
-                         [cluster = std::move(cluster)](session& in) { make_tables(in, cluster); });
-  }
-  task<lease_view> renew(renewal what) override {
-    return run_on_thread(state(), [cluster = cluster_, what = std::move(what)](session& in) {
-      return apply(in, cluster, what);
+    return run_on_thread(state(), [cluster = std::move(cluster)](session& session) {
+      make_tables(session, cluster);
     });
+  }
+  task<lease_view> renew(renewal renewal) override {
+    return run_on_thread(state(),
+                         [cluster = cluster_, renewal = std::move(renewal)](session& session) {
+                           return apply(session, cluster, renewal);
+                         });
   }
 
  private:

@@ -54,17 +54,17 @@ answer_too_late::answer_too_late()
 
 served::served(state_ref on, std::string reply, semaphore::permit permit) noexcept
     : on_(std::move(on)), reply_(std::move(reply)), permit_(std::move(permit)) {}
-served::served(state_ref on, std::unique_ptr<answer_to> here) noexcept
-    : on_(std::move(on)), here_(std::move(here)) {}
+served::served(state_ref on, std::unique_ptr<answer_to> answer) noexcept
+    : on_(std::move(on)), answer_(std::move(answer)) {}
 served::~served() {
   if (wants_answer())
     fail(std::make_exception_ptr(error(
         failure::lost, "troupe: cluster: the actor has ended before it answered the message")));
 }
 void served::give(const bytes& value) noexcept {
-  if (here_ != nullptr) {
-    const reading_on here(on_);
-    std::exchange(here_, nullptr)->give(value);
+  if (answer_ != nullptr) {
+    const reading_on reading(on_);
+    std::exchange(answer_, nullptr)->give(value);
   } else if (!reply_.empty()) {
     try {
       core_of(*on_).answer(std::exchange(reply_, {}),
@@ -75,8 +75,8 @@ void served::give(const bytes& value) noexcept {
   }
 }
 void served::fail(const std::exception_ptr& why) noexcept {
-  if (here_ != nullptr) {
-    std::exchange(here_, nullptr)->fail(why);
+  if (answer_ != nullptr) {
+    std::exchange(answer_, nullptr)->fail(why);
   } else if (!reply_.empty()) {
     try {
       core_of(*on_).answer(std::exchange(reply_, {}), frame_of(why));
@@ -85,14 +85,14 @@ void served::fail(const std::exception_ptr& why) noexcept {
   }
 }
 
-task<bytes> within_limits(const served& message, task<bytes> of) {
-  if (message.deadline_ns == 0 && !message.trace) return of;
+task<bytes> within_limits(const served& message, task<bytes> answer) {
+  if (message.deadline_ns == 0 && !message.trace) return answer;
   tasks::task_limits limits;
   if (message.deadline_ns != 0)
     limits.at_most =
         std::chrono::nanoseconds(message.deadline_ns) - runtime_of(*message.node()).now();
   limits.trace = message.trace;
-  return tasks::run_within(std::move(of), std::move(limits));
+  return tasks::run_within(std::move(answer), std::move(limits));
 }
 
 task<> inbound::open() {

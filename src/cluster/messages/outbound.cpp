@@ -208,7 +208,7 @@ bool outbound::settle(outgoing& message, std::string_view answer) {
   const std::unique_ptr<answer_to> asker = std::move(message.answer);
   if (is.kind == answer_kind::value) {
     const state_ref node = core_.node();
-    const reading_on here(node);
+    const reading_on reading(node);
     asker->give(as_bytes(is.bytes));
     return true;
   }

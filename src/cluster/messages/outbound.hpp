@@ -74,8 +74,8 @@ class route {
 // Thread: any.
 class outbound {
  public:
-  outbound(node_core& core, local_actors& actors, membership& members, inbound& here) noexcept
-      : core_(core), actors_(actors), members_(members), inbound_(here) {}
+  outbound(node_core& core, local_actors& actors, membership& members, inbound& inbound) noexcept
+      : core_(core), actors_(actors), members_(members), inbound_(inbound) {}
 
   // Errors: error(stopped), error(full), thrown for a tell and otherwise given to the asker.
   void send(std::unique_ptr<outgoing> message);

@@ -19,17 +19,17 @@ const durable::store& store_of(const node_state& on) { return on.durable().store
 
 // ---- the actors that are here ----
 
-found_actor find_here(const state_ref& on, const address& what, bool behind) {
-  return on->actors().find(what, behind);
+found_actor find_here(const state_ref& on, const address& target, bool behind) {
+  return on->actors().find(target, behind);
 }
 std::unique_lock<std::mutex> lock_shard(activation& actor) {
-  return actor.node->actors().lock(actor.what.shard);
+  return actor.node->actors().lock(actor.address.shard);
 }
 void remove(activation& actor) noexcept { actor.node->actors().remove(actor); }
 
 bool is_owned(const activation& actor) noexcept {
-  TROUPE_INVARIANT(actor.fence != 0 || actor.what.shard == own_shard, "inbound.N3");
-  return actor.node->core().owns(actor.what.shard, actor.fence);
+  TROUPE_INVARIANT(actor.fence != 0 || actor.address.shard == own_shard, "inbound.N3");
+  return actor.node->core().owns(actor.address.shard, actor.fence);
 }
 void check_owned(const activation& actor) {
   if (!is_owned(actor)) [[unlikely]]

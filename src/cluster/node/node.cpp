@@ -119,8 +119,8 @@ void node::open_in(runtime& on, const simulation& simulated, options chosen, par
   // order: relaxed  as above
   const bool checks = simulated.its_parts().checks_fences.load(std::memory_order_relaxed);
   const auto is_mine = [leases = simulated.its_parts().leases, id = opening->core().self().id,
-                        checks](const durable::held_shard& one) {
-    return !checks || leases.is_owner(id, one);
+                        checks](const durable::held_shard& shard) {
+    return !checks || leases.is_owner(id, shard);
   };
   with.storage = simulated.its_parts().database.storage_of_node(is_mine, opening->core().self().id);
   opening->begin(std::move(with));

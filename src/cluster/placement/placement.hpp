@@ -79,7 +79,7 @@ class placement {
   };
 
   // Errors: option_error for options that make no sense.
-  placement(runtime& on, std::unique_ptr<lease_store> in, std::string cluster, member_row self,
+  placement(runtime& on, std::unique_ptr<lease_store> store, std::string cluster, member_row self,
             placement_options chosen, hooks told);
   placement(const placement&) = delete;
   placement& operator=(const placement&) = delete;

@@ -32,10 +32,10 @@ void check(const placement_options& chosen) {
 
 }  // namespace
 
-placement::core::core(runtime& on, std::unique_ptr<lease_store> in, std::string cluster,
+placement::core::core(runtime& on, std::unique_ptr<lease_store> store, std::string cluster,
                       member_row self, placement_options chosen, hooks told)
     : on_(on),
-      store_(std::move(in)),
+      store_(std::move(store)),
       cluster_(std::move(cluster)),
       self_(std::move(self)),
       chosen_(std::move(chosen)),
@@ -98,7 +98,7 @@ std::vector<member_row> placement::core::members() const {
   std::lock_guard held(mutex_);
   std::vector<member_row> all;
   all.reserve(members_.size());
-  for (const member_ptr& one : members_) all.push_back(*one);
+  for (const member_ptr& member : members_) all.push_back(*member);
   return all;
 }
 
@@ -107,9 +107,9 @@ placement_counts placement::core::counts() const {
   return counts_;
 }
 
-placement::placement(runtime& on, std::unique_ptr<lease_store> in, std::string cluster,
+placement::placement(runtime& on, std::unique_ptr<lease_store> store, std::string cluster,
                      member_row self, placement_options chosen, hooks told)
-    : core_(std::make_shared<core>(on, std::move(in), std::move(cluster), std::move(self),
+    : core_(std::make_shared<core>(on, std::move(store), std::move(cluster), std::move(self),
                                    std::move(chosen), std::move(told))) {}
 placement::~placement() { kill(); }
 

@@ -26,7 +26,7 @@ class placement::core final : public std::enable_shared_from_this<placement::cor
   using time = std::chrono::nanoseconds;  // of the node's clock, or a span
   using member_ptr = std::shared_ptr<const member_row>;
 
-  core(runtime& on, std::unique_ptr<lease_store> in, std::string cluster, member_row self,
+  core(runtime& on, std::unique_ptr<lease_store> store, std::string cluster, member_row self,
        placement_options chosen, hooks told);
 
   static task<> start(std::shared_ptr<core> self);
@@ -45,7 +45,7 @@ class placement::core final : public std::enable_shared_from_this<placement::cor
 
   // A renewal that was sent, and its outcome.
   struct attempt {
-    renewal what;
+    cluster::renewal renewal;
     time begun{0};
     std::optional<lease_view> view;
     std::exception_ptr failed;
@@ -76,7 +76,7 @@ class placement::core final : public std::enable_shared_from_this<placement::cor
   // The loop's steps.
   bool go_on();
   bool ends_for_now();
-  void note(drained made);
+  void note(drained ended);
   void lose(const std::vector<std::uint32_t>& shards);
   void take(const drained& ended);
   void take(const attempt& ended);

@@ -57,7 +57,7 @@ task<> placement::core::run(std::shared_ptr<core> self) {
 task<> placement::core::renew(std::shared_ptr<core> self, attempt renewing) {
   renewing.begun = self->clock_();
   try {
-    auto asks = self->store_->renew(renewing.what);
+    auto asks = self->store_->renew(renewing.renewal);
     if (self->lasts_forever()) {
       renewing.view = co_await std::move(asks);
     } else {
@@ -91,10 +91,10 @@ task<> placement::core::drain(std::shared_ptr<core> self, drained handed, time a
   self->note(std::move(handed));
 }
 
-void placement::core::note(drained made) {
+void placement::core::note(drained ended) {
   {
     std::lock_guard held(mutex_);
-    drained_.push_back(std::move(made));
+    drained_.push_back(std::move(ended));
   }
   woken_.set();
 }
@@ -116,7 +116,7 @@ bool placement::core::go_on() {
     }
   }
   expire();
-  for (const drained& one : handed_over) take(one);
+  for (const drained& ended : handed_over) take(ended);
   if (renewed) take(*renewed);
   if (stage_.has_left()) {
     finish();
@@ -198,12 +198,12 @@ void placement::core::take(const attempt& ended) {
   }
   if (!ended.view) return take_failure(ended);
   backoff_ = not_before_ = time(0);
-  departure_.note_renewal(ended.what.self.is_leaving);
-  if (ended.what.leaves) {
+  departure_.note_renewal(ended.renewal.self.is_leaving);
+  if (ended.renewal.leaves) {
     stage_.leave();
   } else {
     apply(ended);
-    const bool took_nothing = ended.what.wanted != 0 && !ended.view->has_changed;
+    const bool took_nothing = ended.renewal.wanted != 0 && !ended.view->has_changed;
     if (took_nothing) not_before_ = last_renewal_ + milliseconds(10);
     stage_.note_renewal(stage_.joins() && planned().want != 0);
     if (stage_.runs()) started_.set();
@@ -223,7 +223,7 @@ void placement::core::take_failure(const attempt& ended) {
   }
   stage_.note_failure();
   started_.set();
-  if (ended.what.leaves && last_renewal_ >= leave_by_) {
+  if (ended.renewal.leaves && last_renewal_ >= leave_by_) {
     stage_.leave();
     return;
   }
@@ -285,7 +285,7 @@ std::vector<held_shard> placement::core::give_new(const attempt& ended) {
   words_.set_until(until);
   if (clock_() >= until) return gained;
   for (const held_shard& shard : ended.view->held) {
-    if (std::ranges::binary_search(ended.what.kept, shard)) continue;
+    if (std::ranges::binary_search(ended.renewal.kept, shard)) continue;
     TROUPE_INVARIANT(words_.until() == until, "lease_words.W2");
     words_.give(shard.shard, shard.fence);
     ++mine_;
@@ -399,17 +399,17 @@ void placement::core::begin_renewal() {
   const plan& now_planned = planned();
   if (due() > clock_()) return;
   attempt begun;
-  renewal& what = begun.what;
-  what.self = self_;
-  what.self.is_leaving = departure_.has_begun();
-  what.round = ++round_;
-  what.lease = chosen_.lease;
-  what.leaves = departure_.has_begun() && mine_ == 0 && drains_ == 0;
-  what.wanted = departure_.has_begun() ? 0 : now_planned.want;
-  what.seen = seen_;
-  what.kept.reserve(mine_);
+  renewal& renewal = begun.renewal;
+  renewal.self = self_;
+  renewal.self.is_leaving = departure_.has_begun();
+  renewal.round = ++round_;
+  renewal.lease = chosen_.lease;
+  renewal.leaves = departure_.has_begun() && mine_ == 0 && drains_ == 0;
+  renewal.wanted = departure_.has_begun() ? 0 : now_planned.want;
+  renewal.seen = seen_;
+  renewal.kept.reserve(mine_);
   for (std::uint32_t i = 0; i < shard_count; ++i) {
-    if (const std::uint64_t fence = words_.fence(i); fence != 0) what.kept.push_back({i, fence});
+    if (const std::uint64_t fence = words_.fence(i); fence != 0) renewal.kept.push_back({i, fence});
   }
   renewing_ = true;
   hurries_ = false;

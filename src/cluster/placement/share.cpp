@@ -4,7 +4,7 @@
 
 namespace troupe::cluster {
 
-std::uint32_t target_of(const std::vector<std::uint32_t>& counts, std::size_t of) {
+std::uint32_t target_of(const std::vector<std::uint32_t>& counts, std::size_t member) {
   const auto members = static_cast<std::uint32_t>(counts.size());
   const std::uint32_t least = shard_count / members;
   const std::uint32_t larger = shard_count % members;  // so many members have one more
@@ -13,9 +13,9 @@ std::uint32_t target_of(const std::vector<std::uint32_t>& counts, std::size_t of
   for (std::size_t i = 0; i < counts.size(); ++i) {
     const bool has_more = counts[i] > least;
     if (has_more) ++have_more;
-    if (i < of && has_more == (counts[of] > least)) ++like_it_before;
+    if (i < member && has_more == (counts[member] > least)) ++like_it_before;
   }
-  const std::uint32_t first = counts[of] > least ? 0 : have_more;
+  const std::uint32_t first = counts[member] > least ? 0 : have_more;
   return first + like_it_before < larger ? least + 1 : least;
 }
 

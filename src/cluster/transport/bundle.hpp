@@ -17,8 +17,9 @@ inline constexpr std::string_view bundle_mark = "B\1";
 
 class bundle_length {
  public:
-  explicit bundle_length(std::uint32_t of) noexcept {
-    for (std::size_t i = 0; i < raw_.size(); ++i) raw_[i] = static_cast<char>(of >> (8 * i) & 0xFF);
+  explicit bundle_length(std::uint32_t length) noexcept {
+    for (std::size_t i = 0; i < raw_.size(); ++i)
+      raw_[i] = static_cast<char>(length >> (8 * i) & 0xFF);
   }
   std::string_view bytes() const noexcept { return {raw_.data(), raw_.size()}; }
 
@@ -43,9 +44,9 @@ class bundle_reader {
       rest_ = {};
       return std::nullopt;
     }
-    const std::string_view one = rest_.substr(0, size);
+    const std::string_view message = rest_.substr(0, size);
     rest_.remove_prefix(size);
-    return one;
+    return message;
   }
 
  private:

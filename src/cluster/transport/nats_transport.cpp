@@ -48,14 +48,14 @@ nats::options adapted(nats::options chosen, std::shared_ptr<sight> seen) {
   chosen.ping_interval =
       std::min<std::chrono::nanoseconds>(chosen.ping_interval, ping_interval_max);
   auto tell = std::move(chosen.on_incident);
-  chosen.on_incident = [tell, seen](nats::incident what, std::string_view text) {
+  chosen.on_incident = [tell, seen](nats::incident incident, std::string_view text) {
     using enum nats::incident;
     // order: relaxed  hints; the state may have changed since
-    if (what == connected) seen->bytes_max.store(0, std::memory_order_relaxed);
-    if (what == connected || what == lost || what == closed)
-      seen->connected.store(what == connected, std::memory_order_relaxed);
-    if (what == closed) seen->closed.store(true, std::memory_order_relaxed);
-    if (tell) tell(what, text);
+    if (incident == connected) seen->bytes_max.store(0, std::memory_order_relaxed);
+    if (incident == connected || incident == lost || incident == closed)
+      seen->connected.store(incident == connected, std::memory_order_relaxed);
+    if (incident == closed) seen->closed.store(true, std::memory_order_relaxed);
+    if (tell) tell(incident, text);
   };
   return chosen;
 }

@@ -50,11 +50,11 @@ bool matches(std::string_view pattern, std::string_view subject) noexcept {
   return pattern.empty() && subject.empty();
 }
 
-void state::afterwards::run(const std::shared_ptr<state>& of) {
+void state::afterwards::run(const std::shared_ptr<state>& network) {
   for (const network_subscription_ptr& subscription : closed) subscription->arrived.close();
   for (auto& [asker, how] : ended) asker.set_value(std::move(how));
   for (const network_link_ptr& link : to_carry)
-    static_cast<void>(link->target->on.spawn(carry(of, link)));
+    static_cast<void>(link->target->on.spawn(carry(network, link)));
 }
 
 endpoint_ptr state::join(std::string node, runtime& on) {
@@ -123,23 +123,23 @@ std::vector<network_subscription_ptr> state::takers_of(const endpoint& by, std::
   return found;
 }
 
-void state::put(network_link& on, parcel message) {
-  if (message.into != nullptr) ++message.into->on_the_way;
+void state::put(network_link& on, parcel added) {
+  if (added.into != nullptr) ++added.into->on_the_way;
   const std::int64_t most = faults.delay_max.count();
-  message.due = on.from->on.now();
+  added.due = on.from->on.now();
   if (most > 0)
-    message.due += std::chrono::nanoseconds(
+    added.due += std::chrono::nanoseconds(
         static_cast<std::int64_t>(random_below(static_cast<std::size_t>(most))));
   if (faults.reorders) {
     const auto place = static_cast<std::ptrdiff_t>(random_below(on.parcels.size() + 1));
-    on.parcels.insert(on.parcels.begin() + place, std::move(message));
+    on.parcels.insert(on.parcels.begin() + place, std::move(added));
     return;
   }
-  message.due = on.last_due = std::max(message.due, on.last_due);
-  on.parcels.push_back(std::move(message));
+  added.due = on.last_due = std::max(added.due, on.last_due);
+  on.parcels.push_back(std::move(added));
 }
 
-void state::post(const endpoint_ptr& from, const endpoint_ptr& target, const parcel& what,
+void state::post(const endpoint_ptr& from, const endpoint_ptr& target, const parcel& sent,
                  afterwards& later) {
   ++seen.sent;
   const bool is_cut = !passes(*from, *target) && !faults.holds;
@@ -149,8 +149,8 @@ void state::post(const endpoint_ptr& from, const endpoint_ptr& target, const par
   }
   network_link_ptr& on = links[{from->number, target->number}];
   if (on == nullptr) on = std::make_shared<network_link>(from, target);
-  if (happens(faults.duplicates)) put(*on, what);
-  put(*on, what);
+  if (happens(faults.duplicates)) put(*on, sent);
+  put(*on, sent);
   if (!std::exchange(on->carried, true)) later.to_carry.push_back(on);
 }
 
@@ -159,12 +159,12 @@ void state::send(const endpoint_ptr& by, const std::string& subject, std::string
   {
     std::lock_guard held(mutex);
     check(*by, subject, bytes.size());
-    parcel message;
-    message.what.bytes = std::move(bytes);
+    parcel sent;
+    sent.message.bytes = std::move(bytes);
     bool anybody = false;
     for (const network_subscription_ptr& subscription : takers_of(*by, subject, anybody)) {
-      message.into = subscription;
-      post(by, endpoints.at(subscription->taker.number), message, later);
+      sent.into = subscription;
+      post(by, endpoints.at(subscription->taker.number), sent, later);
     }
   }
   later.run(shared_from_this());
@@ -185,13 +185,13 @@ state::asked state::request(const endpoint_ptr& by, const std::string& subject, 
     TROUPE_INVARIANT(is_new, "W3");
     endpoint::request& waits = at->second;
     begun.end = waits.asker.get_future();
-    parcel message;
-    message.what.bytes = std::move(bytes);
-    message.what.reply = std::to_string(by->number) + "." + std::to_string(begun.number);
+    parcel sent;
+    sent.message.bytes = std::move(bytes);
+    sent.message.reply = std::to_string(by->number) + "." + std::to_string(begun.number);
     for (const network_subscription_ptr& subscription : all) {
       if (passes(*by, subscription->taker)) waits.asked.push_back(subscription->taker.number);
-      message.into = subscription;
-      post(by, endpoints.at(subscription->taker.number), message, later);
+      sent.into = subscription;
+      post(by, endpoints.at(subscription->taker.number), sent, later);
     }
   }
   later.run(shared_from_this());
@@ -213,10 +213,10 @@ void state::answer(const endpoint_ptr& by, const std::string& reply, std::string
     std::lock_guard held(mutex);
     const auto asker = endpoints.find(numbers->first);
     if (!by->alive || asker == endpoints.end()) return;
-    parcel message;
-    message.request = numbers->second;
-    message.what.bytes = std::move(bytes);
-    post(by, asker->second, message, later);
+    parcel sent;
+    sent.request = numbers->second;
+    sent.message.bytes = std::move(bytes);
+    post(by, asker->second, sent, later);
   }
   later.run(shared_from_this());
 }
@@ -288,30 +288,30 @@ void state::heal_where(const std::optional<std::pair<std::string, std::string>>&
   later.run(shared_from_this());
 }
 
-void state::drop(parcel& message, afterwards& later) {
-  network_subscription* const into = message.into.get();
+void state::drop(parcel& arriving, afterwards& later) {
+  network_subscription* const into = arriving.into.get();
   TROUPE_INVARIANT(into == nullptr || into->on_the_way > 0, "W1");
   if (into == nullptr || --into->on_the_way > 0 || !into->ends) return;
-  later.closed.push_back(message.into);
+  later.closed.push_back(arriving.into);
 }
 
-void state::arrive(parcel& message, afterwards& later) {
-  const bool has_room = message.into->arrived.size() < faults.waiting_max;
+void state::arrive(parcel& arriving, afterwards& later) {
+  const bool has_room = arriving.into->arrived.size() < faults.waiting_max;
   ++(has_room ? seen.delivered : seen.lost);
   try {
-    if (has_room) static_cast<void>(message.into->arrived.try_send(std::move(message.what)));
+    if (has_room) static_cast<void>(arriving.into->arrived.try_send(std::move(arriving.message)));
   } catch (const channel_closed&) {
     // Its node has been killed.
   }
-  drop(message, later);
+  drop(arriving, later);
 }
 
-void state::arrive_answer(endpoint& asker, parcel& message, afterwards& later) {
+void state::arrive_answer(endpoint& asker, parcel& arriving, afterwards& later) {
   ++seen.delivered;
-  auto asks = asker.requests.extract(message.request);
+  auto asks = asker.requests.extract(arriving.request);
   if (!asks) return;  // it was answered, or its caller has left
   response how;
-  how.bytes = std::move(message.what.bytes);
+  how.bytes = std::move(arriving.message.bytes);
   later.ended.emplace_back(std::move(asks.mapped().asker), std::move(how));
 }
 
@@ -327,15 +327,15 @@ std::optional<std::chrono::nanoseconds> state::carry_first(network_link& over, a
   }
   const std::chrono::nanoseconds wait = over.parcels.front().due - over.target->on.now();
   if (wait.count() > 0) return wait;
-  parcel message = std::move(over.parcels.front());
+  parcel arriving = std::move(over.parcels.front());
   over.parcels.pop_front();
   if (cut || !over.target->alive) {
     ++seen.lost;
-    drop(message, later);
-  } else if (message.into != nullptr) {
-    arrive(message, later);
+    drop(arriving, later);
+  } else if (arriving.into != nullptr) {
+    arrive(arriving, later);
   } else {
-    arrive_answer(*over.target, message, later);
+    arrive_answer(*over.target, arriving, later);
   }
   return std::chrono::nanoseconds(0);
 }

@@ -53,8 +53,8 @@ struct response {
 };
 
 struct endpoint {
-  endpoint(std::string name, runtime& in, std::uint64_t id)
-      : node(std::move(name)), on(in), number(id) {}
+  endpoint(std::string name, runtime& on, std::uint64_t id)
+      : node(std::move(name)), on(on), number(id) {}
   struct request {
     promise<response> asker;
     std::vector<std::uint64_t> asked;  // the numbers of the endpoints that may answer
@@ -71,14 +71,14 @@ struct parcel {
   parcel() noexcept {}
   network_subscription_ptr into;  // null: an answer to `request`
   std::uint64_t request = 0;
-  incoming what;
+  incoming message;
   std::chrono::nanoseconds due{0};
 };
 
 // The way from one endpoint to another.
 struct network_link {
-  network_link(endpoint_ptr one, endpoint_ptr other)
-      : from(std::move(one)), target(std::move(other)) {}
+  network_link(endpoint_ptr sender, endpoint_ptr receiver)
+      : from(std::move(sender)), target(std::move(receiver)) {}
   const endpoint_ptr from, target;
   std::deque<parcel> parcels;
   std::chrono::nanoseconds last_due{0};
@@ -89,12 +89,12 @@ using network_link_ptr = std::shared_ptr<network_link>;
 struct simulated_network::state : std::enable_shared_from_this<simulated_network::state> {
   // The actions that are due once the mutex is free.
   struct afterwards {
-    void end_lost(promise<response>&& one) {
+    void end_lost(promise<response>&& asker) {
       response how;
       how.lost = true;
-      ended.emplace_back(std::move(one), std::move(how));
+      ended.emplace_back(std::move(asker), std::move(how));
     }
-    void run(const std::shared_ptr<state>& of);
+    void run(const std::shared_ptr<state>& network);
     std::vector<network_link_ptr> to_carry;
     std::vector<std::pair<promise<response>, response>> ended;
     std::vector<network_subscription_ptr> closed;
@@ -140,12 +140,12 @@ struct simulated_network::state : std::enable_shared_from_this<simulated_network
   bool passes(const endpoint& from, const endpoint& target) const;
   std::vector<network_subscription_ptr> takers_of(const endpoint& by, std::string_view subject,
                                                   bool& anybody) const;
-  void post(const endpoint_ptr& from, const endpoint_ptr& target, const parcel& what,
+  void post(const endpoint_ptr& from, const endpoint_ptr& target, const parcel& sent,
             afterwards& later);
-  void put(network_link& on, parcel message);
-  void arrive(parcel& message, afterwards& later);
-  void arrive_answer(endpoint& asker, parcel& message, afterwards& later);
-  void drop(parcel& message, afterwards& later);
+  void put(network_link& on, parcel added);
+  void arrive(parcel& arriving, afterwards& later);
+  void arrive_answer(endpoint& asker, parcel& arriving, afterwards& later);
+  void drop(parcel& arriving, afterwards& later);
 };
 
 // Whether a message to `subject` reaches the takers of `pattern`: `*` matches one token and a last

@@ -19,7 +19,8 @@ using state_ptr = std::shared_ptr<state>;
 
 // The state that the calls of one node share, so that each may outlive the transport.
 struct simulated_calls {
-  simulated_calls(state_ptr in, endpoint_ptr as) : net(std::move(in)), self(std::move(as)) {}
+  simulated_calls(state_ptr network, endpoint_ptr as)
+      : net(std::move(network)), self(std::move(as)) {}
   const state_ptr net;
   const endpoint_ptr self;
   std::mutex mutex;
@@ -96,7 +97,7 @@ task<> drain(simulated_calls_ptr all) {
     std::lock_guard held(all->mutex);
     readers.swap(all->readers);
   }
-  for (future<>& one : readers) co_await std::move(one);
+  for (future<>& reader : readers) co_await std::move(reader);
   all->net->end(*all->self);
 }
 
@@ -150,9 +151,9 @@ std::unique_ptr<transport> transport_of(const simulated_network& network, runtim
 
 simulated_network::simulated_network() : state_(std::make_shared<state>()) {}
 
-void simulated_network::cut(const std::string& one, const std::string& other) {
-  cut_one_way(one, other);
-  cut_one_way(other, one);
+void simulated_network::cut(const std::string& node, const std::string& other) {
+  cut_one_way(node, other);
+  cut_one_way(other, node);
 }
 void simulated_network::cut_one_way(const std::string& from, const std::string& to) {
   std::lock_guard held(state_->mutex);
@@ -163,8 +164,8 @@ void simulated_network::cut_off(const std::string& node) {
   state_->cut_off.insert(node);
 }
 void simulated_network::heal() { state_->heal_where(std::nullopt); }
-void simulated_network::heal(const std::string& one, const std::string& other) {
-  state_->heal_where(std::pair(one, other));
+void simulated_network::heal(const std::string& node, const std::string& other) {
+  state_->heal_where(std::pair(node, other));
 }
 
 void simulated_network::kill(const std::string& node) {
@@ -175,7 +176,7 @@ void simulated_network::kill(const std::string& node) {
       if (joined->node == node) all.push_back(joined);
     }
   }
-  for (const endpoint_ptr& one : all) state_->end(*one);
+  for (const endpoint_ptr& endpoint : all) state_->end(*endpoint);
 }
 
 void simulated_network::set_faults(const network_faults& now) {

@@ -11,6 +11,7 @@
 
 namespace troupe::cluster {
 
-std::unique_ptr<transport> transport_of(const simulated_network& in, runtime& on, std::string node);
+std::unique_ptr<transport> transport_of(const simulated_network& network, runtime& on,
+                                        std::string node);
 
 }  // namespace troupe::cluster

@@ -48,8 +48,8 @@ class transport {
     taker(awaited takes, at_once takes_at_once)
         : takes_(std::move(takes)), takes_at_once_(std::move(takes_at_once)) {}
 
-    bool try_now(incoming& one) const { return takes_at_once_ && takes_at_once_(one); }
-    task<> operator()(incoming one) const { return takes_(std::move(one)); }
+    bool try_now(incoming& message) const { return takes_at_once_ && takes_at_once_(message); }
+    task<> operator()(incoming message) const { return takes_(std::move(message)); }
 
    private:
     awaited takes_;
@@ -78,10 +78,10 @@ class transport {
   // one message, in their order, and parts that are too large for it are refused.
   virtual bool try_send_joined(const std::string& subject, std::string_view lead,
                                std::string_view head, std::string_view body) {
-    std::string one(lead);
-    one += head;
-    one += body;
-    return try_send(subject, one);
+    std::string message(lead);
+    message += head;
+    message += body;
+    return try_send(subject, message);
   }
   // Waits for the first answer, as long as the call context allows. Errors, of cluster::error:
   // unreachable, when no endpoint takes that subject: it did not run; lost, when the connection

@@ -93,7 +93,7 @@ window_set::entry window_set::enter(const std::string& subject, std::size_t byte
 }
 
 window_set::wait window_set::begin_wait(const window_ptr& target, std::size_t bytes) {
-  std::vector<promise<>> in;
+  std::vector<promise<>> admitted;
   wait result;
   {
     std::lock_guard held(mutex_);
@@ -101,43 +101,43 @@ window_set::wait window_set::begin_wait(const window_ptr& target, std::size_t by
     window::waiting_call& call = target->waiting.try_emplace(result.number, bytes).first->second;
     result.end = call.promised.get_future();
     TROUPE_INVARIANT(target->waiting.rbegin()->first == result.number, "W3");
-    in = let_in(*target);  // there may be room since enter()
+    admitted = let_in(*target);  // there may be room since enter()
     result.due = mark_due(target);
     TROUPE_INVARIANT(has_mark_where_calls_wait(*target), "W2");
     result.remind = !target->waiting.empty() && !std::exchange(target->reminded, true);
   }
-  for (promise<>& call : in) call.set_value();
+  for (promise<>& call : admitted) call.set_value();
   return result;
 }
 
 void window_set::give_up(window& target, std::uint64_t number) noexcept {
   std::optional<promise<>> gone;  // it ends with the mutex free
-  std::vector<promise<>> in;
+  std::vector<promise<>> admitted;
   {
     std::lock_guard held(mutex_);
     if (auto call = target.waiting.extract(number)) gone.emplace(std::move(call.mapped().promised));
     if (!gone) return;
     try {
-      in = let_in(target);  // a smaller one may have waited behind it
+      admitted = let_in(target);  // a smaller one may have waited behind it
     } catch (const std::bad_alloc&) {
       // The next mark lets it in.
     }
   }
-  for (promise<>& call : in) call.set_value();
+  for (promise<>& call : admitted) call.set_value();
 }
 
 std::optional<window_set::mark> window_set::taken(const window_ptr& target, const position& at) {
-  std::vector<promise<>> in;
+  std::vector<promise<>> admitted;
   std::optional<mark> due;
   {
     std::lock_guard held(mutex_);
     if (at.messages > target->taken.messages) target->taken = at;
     if (at.messages > target->marked.messages) target->marked = at;
-    in = let_in(*target);
+    admitted = let_in(*target);
     due = mark_due(target);
     TROUPE_INVARIANT(has_mark_where_calls_wait(*target), "W2");
   }
-  for (promise<>& call : in) call.set_value();
+  for (promise<>& call : admitted) call.set_value();
   return due;
 }
 
@@ -169,13 +169,14 @@ bool window_set::look_after(const window_ptr& target, std::optional<mark>& due) 
 }
 
 void window_set::close() {
-  std::vector<promise<>> in;
+  std::vector<promise<>> admitted;
   {
     std::lock_guard held(mutex_);
     closed_ = true;
-    for (const auto& [subject, one] : all_) std::ranges::move(let_in(*one), std::back_inserter(in));
+    for (const auto& [subject, window] : all_)
+      std::ranges::move(let_in(*window), std::back_inserter(admitted));
   }
-  for (promise<>& call : in) call.set_value();
+  for (promise<>& call : admitted) call.set_value();
 }
 
 }  // namespace troupe::cluster

@@ -34,12 +34,12 @@ struct position {
 };
 
 struct window {
-  explicit window(std::string of) : subject(std::move(of)) {}
+  explicit window(std::string name) : subject(std::move(name)) {}
   window(const window&) = delete;
   window& operator=(const window&) = delete;
   ~window() { TROUPE_INVARIANT(waiting.empty(), "W4"); }
   struct waiting_call {
-    explicit waiting_call(std::size_t of) noexcept : bytes(of) {}
+    explicit waiting_call(std::size_t size) noexcept : bytes(size) {}
     std::size_t bytes;
     promise<> promised;
   };

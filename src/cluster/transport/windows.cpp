@@ -26,8 +26,8 @@ constexpr std::chrono::nanoseconds remind_first = 250ms, remind_max = 4s;
 
 // The state that the calls share, so that each may outlive the transport.
 struct windowed_calls {
-  windowed_calls(runtime& in, std::unique_ptr<transport> below, const window_options& chosen)
-      : on(in), over(std::move(below)), windows(chosen) {}
+  windowed_calls(runtime& on, std::unique_ptr<transport> below, const window_options& chosen)
+      : on(on), over(std::move(below)), windows(chosen) {}
   runtime& on;
   const std::unique_ptr<transport> over;
   window_set windows;
@@ -75,14 +75,14 @@ task<> send_marks(windowed_calls_ptr all, window_set::mark first) {
 }
 
 // While calls wait for room.
-task<> look_after(windowed_calls_ptr all, window_ptr of) {
+task<> look_after(windowed_calls_ptr all, window_ptr window) {
   std::chrono::nanoseconds pause = remind_first;
   try {
     for (bool waits = true; waits;) {
       co_await kit::stoppable_sleep(pause).stop(all->ends.get_token());
       pause = std::min(2 * pause, remind_max);
       due_mark due;
-      waits = all->windows.look_after(of, due);
+      waits = all->windows.look_after(window, due);
       begin(all, std::move(due));
     }
   } catch (const cancelled&) {
@@ -91,23 +91,23 @@ task<> look_after(windowed_calls_ptr all, window_ptr of) {
 
 class open_wait {
  public:
-  open_wait(window_set& windows, window& of, std::uint64_t number) noexcept
-      : windows_(windows), of_(of), number_(number) {}
+  open_wait(window_set& windows, window& window, std::uint64_t number) noexcept
+      : windows_(windows), window_(window), number_(number) {}
   open_wait(const open_wait&) = delete;
   open_wait& operator=(const open_wait&) = delete;
-  ~open_wait() { windows_.give_up(of_, number_); }
+  ~open_wait() { windows_.give_up(window_, number_); }
 
  private:
   window_set& windows_;
-  window& of_;
+  window& window_;
   const std::uint64_t number_;
 };
 
-task<> wait_for_room(windowed_calls_ptr all, window_ptr of, std::size_t bytes) {
-  window_set::wait begun = all->windows.begin_wait(of, bytes);
-  const open_wait open(all->windows, *of, begun.number);
+task<> wait_for_room(windowed_calls_ptr all, window_ptr window, std::size_t bytes) {
+  window_set::wait begun = all->windows.begin_wait(window, bytes);
+  const open_wait open(all->windows, *window, begun.number);
   begin(all, std::move(begun.due));
-  if (begun.remind) static_cast<void>(all->on.spawn(look_after(all, of)));
+  if (begun.remind) static_cast<void>(all->on.spawn(look_after(all, window)));
   co_await std::move(begun.end);
 }
 
@@ -122,10 +122,11 @@ bool send_now(windowed_calls& all, const window& target, const std::string& subj
   return all.over->try_send_joined(subject, bundle_mark, length.bytes(), bytes);
 }
 
-task<> send_later(windowed_calls_ptr all, window_ptr of, std::string subject, std::string bytes) {
-  task<> waits = wait_for_room(all, of, bytes.size());
+task<> send_later(windowed_calls_ptr all, window_ptr window, std::string subject,
+                  std::string bytes) {
+  task<> waits = wait_for_room(all, window, bytes.size());
   co_await std::move(waits);
-  if (send_now(*all, *of, subject, bytes)) co_return;
+  if (send_now(*all, *window, subject, bytes)) co_return;
   task<> sends = all->over->send(std::move(subject), std::move(bytes));
   co_await std::move(sends);
 }
