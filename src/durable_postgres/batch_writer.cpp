@@ -47,7 +47,7 @@ struct message_columns {
 
 }  // namespace
 
-task<> batch_writer::run(task<postgres::changes> one) { co_await std::move(one); }
+task<> batch_writer::run(task<postgres::changes> statement) { co_await std::move(statement); }
 
 std::vector<task<>> batch_writer::statements_of(const batch& all) {
   add_inbox(all);
@@ -67,7 +67,7 @@ std::vector<task<>> batch_writer::statements_of(const batch& all) {
 
 void batch_writer::add_arrived(const batch& all) {
   message_columns rows;
-  for (const auto& one : all.arrived) rows.add(*one);
+  for (const auto& message : all.arrived) rows.add(*message);
   const auto add_rows = [&](std::string_view text, auto&&... more) {
     add(text, rows.number.take(), rows.id.take(), rows.named.take(), rows.origin.take(),
         rows.kind.take(), rows.key.take(), rows.asker.take(), rows.method.take(),
@@ -161,7 +161,7 @@ void batch_writer::add_answers(const batch& all) {
   }
   if (!all.ended.empty()) {
     array_text asker;
-    for (const message_id& one : all.ended) asker.add_bytes(packed(one));
+    for (const message_id& id : all.ended) asker.add_bytes(packed(id));
     add("DELETE FROM durable_answers WHERE asker = ANY($1::bytea[]) "
         "AND asker <> '\\x00000000000000000000000000000000'",
         asker.take());

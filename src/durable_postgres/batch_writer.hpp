@@ -25,7 +25,7 @@ class batch_writer {
   void add(std::string_view text, P&&... parameters) {
     statements_.push_back(run(transaction_.execute(text, std::forward<P>(parameters)...)));
   }
-  static task<> run(task<postgres::changes> one);
+  static task<> run(task<postgres::changes> statement);
 
   void add_inbox(const batch& all);
   void add_arrived(const batch& all);

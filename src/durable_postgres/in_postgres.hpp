@@ -61,7 +61,7 @@ class in_postgres : public storage {
   void check_name(std::string_view kind, std::string_view key) const override;
   task<opened_storage> open() override;
   task<> keep_classes(std::vector<class_shape> added) override;
-  task<std::optional<stored_state>> load(actor_name of) override;
+  task<std::optional<stored_state>> load(actor_name actor) override;
   task<std::vector<std::string>> keys(std::string kind, key_range range) override;
   task<std::vector<stored_message>> inbox(std::uint64_t after, std::size_t most) override;
   task<found_message> find(message_id id) override;

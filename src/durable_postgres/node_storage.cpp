@@ -168,8 +168,8 @@ task<> write(transaction& within, std::shared_ptr<const batch> all, identity_ref
   std::vector<task<>> statements;
   statements.push_back(begin_batch(within, node, all->number));
   if (!all->shards.empty()) statements.push_back(check_shards(within, node, all->shards));
-  for (task<>& one : batch_writer(within, true).statements_of(*all))
-    statements.push_back(std::move(one));
+  for (task<>& statement : batch_writer(within, true).statements_of(*all))
+    statements.push_back(std::move(statement));
   all.reset();
   auto runs = when_all(std::move(statements));
   co_await std::move(runs);

@@ -50,7 +50,7 @@ task<> keep_owner(transaction& within, std::int64_t mine) {
   check_owner(std::get<0>(*found), mine);
 }
 
-task<> run(task<postgres::changes> one) { co_await std::move(one); }
+task<> run(task<postgres::changes> statement) { co_await std::move(statement); }
 
 task<opened_storage> open_tables(transaction& within, std::int64_t owner) {
   auto makes = make_tables(within);
@@ -83,7 +83,8 @@ task<opened_storage> open_tables(transaction& within, std::int64_t owner) {
 task<> write(transaction& within, std::shared_ptr<const batch> all, std::int64_t owner) {
   std::vector<task<>> statements;
   statements.push_back(keep_owner(within, owner));
-  for (task<>& one : batch_writer(within).statements_of(*all)) statements.push_back(std::move(one));
+  for (task<>& statement : batch_writer(within).statements_of(*all))
+    statements.push_back(std::move(statement));
   all.reset();
   auto runs = when_all(std::move(statements));
   co_await std::move(runs);
