@@ -120,8 +120,8 @@ class answer {
     const char* data;
     std::int32_t bytes;  // negative: NULL
   };
-  std::vector<cell> values_;  // of the row
-  mutable std::string made_;  // the text of a value that arrived in another form
+  std::vector<cell> values_;       // of the row
+  mutable std::string converted_;  // the text of a value that arrived in another form
 };
 
 // The elements of an array that is a parameter, as the text of an array: {1,2,NULL}.

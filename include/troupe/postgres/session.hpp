@@ -90,8 +90,8 @@ struct request {
   std::uint8_t lost_connections = 0;  // while it waited
 
  private:
-  enum class stage : std::uint8_t { made, accepted, ended };
-  stage stage_ = stage::made;
+  enum class stage : std::uint8_t { created, accepted, ended };
+  stage stage_ = stage::created;
 
  public:
   // The rows of the answer that the caller asks for; past the limits the statement is cancelled.
@@ -140,8 +140,8 @@ struct request_with_rows final : request {
 // A request that keeps copies of its parameters.
 template <class... Given>
 std::unique_ptr<request> make_request(std::string_view text, Given&&... values) {
-  using made = request_with<decltype(database::keep_parameter(std::forward<Given>(values)))...>;
-  return std::make_unique<made>(std::string(text), std::forward<Given>(values)...);
+  using built = request_with<decltype(database::keep_parameter(std::forward<Given>(values)))...>;
+  return std::make_unique<built>(std::string(text), std::forward<Given>(values)...);
 }
 
 // Throws error for more rows than one call takes.
@@ -150,8 +150,8 @@ template <class Row>
 std::unique_ptr<request> make_request_of_many(std::string_view text, std::vector<Row> rows) {
   check_many(rows.size());
   auto kept = database::keep_rows(std::move(rows));
-  using made = request_with_rows<typename decltype(kept)::value_type>;
-  return std::make_unique<made>(std::string(text), std::move(kept));
+  using built = request_with_rows<typename decltype(kept)::value_type>;
+  return std::make_unique<built>(std::string(text), std::move(kept));
 }
 
 struct wire;

@@ -166,7 +166,7 @@ request::~request() {
 }
 
 void request::accept() noexcept {
-  TROUPE_INVARIANT(stage_ == stage::made, "S1");
+  TROUPE_INVARIANT(stage_ == stage::created, "S1");
   stage_ = stage::accepted;
 }
 void request::end() noexcept {

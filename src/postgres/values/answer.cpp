@@ -152,7 +152,8 @@ std::int64_t answer::integer(int column) const {
     default:
       refuse_kind(column, "an integer");
   }
-  const auto whole = whole_number(binary ? std::string_view(made_ = numeric_text(value)) : value);
+  const auto whole =
+      whole_number(binary ? std::string_view(converted_ = numeric_text(value)) : value);
   if (!whole) refuse_kind(column, "an integer");
   return *whole;
 }
@@ -177,8 +178,8 @@ double answer::real(int column) const {
       break;
     case type::numeric:
       if (binary) {
-        made_ = numeric_text(value);
-        return real_of_decimal(column, made_);
+        converted_ = numeric_text(value);
+        return real_of_decimal(column, converted_);
       }
       return real_of_decimal(column, value);
     case type::int2:
@@ -215,9 +216,9 @@ std::string_view answer::text(int column) const {
     case type::timestamptz:
       refuse_kind(column, "a text");
     case type::numeric:
-      return binary ? std::string_view(made_ = numeric_text(value)) : value;
+      return binary ? std::string_view(converted_ = numeric_text(value)) : value;
     case type::uuid:
-      return binary ? std::string_view(made_ = uuid_text(value)) : value;
+      return binary ? std::string_view(converted_ = uuid_text(value)) : value;
     case type::jsonb:  // behind the number of its version
       return binary ? value.substr(1) : value;
     default:
@@ -231,7 +232,7 @@ std::span<const std::byte> answer::bytes(int column) const {
   if (PQfformat(result_, column) == 0) {
     auto read = bytes_of_hex(value);
     if (!read) refuse_kind(column, "bytes in the form `hex`");
-    value = made_ = std::move(*read);
+    value = converted_ = std::move(*read);
   }
   return std::as_bytes(std::span(value));
 }

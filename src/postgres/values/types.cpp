@@ -116,8 +116,8 @@ bool holds_whole(double number, std::string_view text) {
   const auto end =
       std::to_chars(whole.data(), whole.data() + whole.size(), number, std::chars_format::fixed, 0)
           .ptr;
-  const std::string_view made(whole.data(), static_cast<std::size_t>(end - whole.data()));
-  return made == text.substr(0, dot) || number == 0;
+  const std::string_view digits(whole.data(), static_cast<std::size_t>(end - whole.data()));
+  return digits == text.substr(0, dot) || number == 0;
 }
 
 std::optional<std::string> bytes_of_hex(std::string_view text) {
