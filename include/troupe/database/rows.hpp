@@ -83,8 +83,8 @@ using micro_time = std::chrono::sys_time<std::chrono::microseconds>;
 template <std::floating_point To>
 std::optional<To> as_real(std::int64_t value) noexcept {
   constexpr int bits = std::numeric_limits<To>::digits;
-  const auto bits_of = static_cast<std::uint64_t>(value);
-  const std::uint64_t size = value < 0 ? 0 - bits_of : bits_of;
+  const auto pattern = static_cast<std::uint64_t>(value);
+  const std::uint64_t size = value < 0 ? 0 - pattern : pattern;
   if (size != 0 && static_cast<int>(std::bit_width(size)) - std::countr_zero(size) > bits)
     return std::nullopt;
   return static_cast<To>(value);
