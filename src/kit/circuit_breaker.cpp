@@ -154,17 +154,17 @@ void circuit_state::reset() noexcept {
   be(circuit::closed);
 }
 
-bool shows_nothing(const std::exception_ptr& what) noexcept {
-  if (is_cancellation(what)) return true;
-  const std::optional<verdict> known = verdict_of(what);
+bool shows_nothing(const std::exception_ptr& failure) noexcept {
+  if (is_cancellation(failure)) return true;
+  const std::optional<verdict> known = verdict_of(failure);
   if (!known || known->ran != verdict::effect::none) return false;
   return known->fault == verdict::party::caller || known->fault == verdict::party::us;
 }
 
 }  // namespace kit
 
-bool fault_of_service::operator()(const std::exception_ptr& what) const {
-  const std::optional<verdict> known = kit::verdict_of(what);
+bool fault_of_service::operator()(const std::exception_ptr& failure) const {
+  const std::optional<verdict> known = kit::verdict_of(failure);
   return !known || known->fault == verdict::party::upstream || known->fault == verdict::party::peer;
 }
 

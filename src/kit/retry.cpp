@@ -22,9 +22,9 @@ void check(const retry_policy& policy) {
 
 // How long the error itself asks to wait; zero for most errors. The second of the others is a guess
 // for those who have no delay of their own: the policy's is better.
-std::chrono::nanoseconds asked_for(const std::exception_ptr& what) noexcept {
+std::chrono::nanoseconds asked_for(const std::exception_ptr& failure) noexcept {
   try {
-    std::rethrow_exception(what);
+    std::rethrow_exception(failure);
   } catch (const try_later& later) {
     return later.retry_after();
   } catch (...) {
@@ -34,16 +34,16 @@ std::chrono::nanoseconds asked_for(const std::exception_ptr& what) noexcept {
 
 }  // namespace
 
-bool retry_any_error::operator()(const std::exception_ptr& what) const {
-  const std::optional<verdict> known = kit::verdict_of(what);
+bool retry_any_error::operator()(const std::exception_ptr& failure) const {
+  const std::optional<verdict> known = kit::verdict_of(failure);
   return !known || known->retry != verdict::again::never;
 }
 
 namespace kit {
 
-bool is_cancellation(const std::exception_ptr& what) noexcept {
+bool is_cancellation(const std::exception_ptr& failure) noexcept {
   try {
-    std::rethrow_exception(what);
+    std::rethrow_exception(failure);
   } catch (const cancelled&) {
     return true;
   } catch (...) {
@@ -51,9 +51,9 @@ bool is_cancellation(const std::exception_ptr& what) noexcept {
   }
 }
 
-std::optional<verdict> verdict_of(const std::exception_ptr& what) noexcept {
+std::optional<verdict> verdict_of(const std::exception_ptr& failure) noexcept {
   try {
-    std::rethrow_exception(what);
+    std::rethrow_exception(failure);
   } catch (const error& known) {
     return known.judged();
   } catch (...) {

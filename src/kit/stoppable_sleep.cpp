@@ -6,8 +6,8 @@
 
 namespace troupe::kit {
 
-void throw_late(const char* what) {
-  throw timed_out(std::string("troupe: ") + what + ": it did not come in time");
+void throw_late(const char* task_name) {
+  throw timed_out(std::string("troupe: ") + task_name + ": it did not come in time");
 }
 
 }  // namespace troupe::kit

@@ -90,8 +90,8 @@ class cache_state final : public cache_core {
     try {
       task<held> load = from->load(key);
       task<held> limited = run_within(std::move(load), within, "a load of a cache");
-      held made = co_await std::move(limited);
-      from->end(mine, std::move(made), nullptr);
+      held loaded = co_await std::move(limited);
+      from->end(mine, std::move(loaded), nullptr);
     } catch (...) {
       failed = std::current_exception();
     }
@@ -131,8 +131,8 @@ class cache_state final : public cache_core {
     const std::lock_guard lock(mutex_);
     loads_.clear();
     gone.reserve(entries_.size());
-    entries_.erase_if([&](const Key&, entry& one) {
-      gone.push_back(std::move(one));
+    entries_.erase_if([&](const Key&, entry& stored) {
+      gone.push_back(std::move(stored));
       return true;
     });
   }
@@ -163,11 +163,11 @@ class cache_state final : public cache_core {
       ++done_.loads;
     }
     task<Value> making = load_(key);
-    Value made = co_await std::move(making);
-    co_return std::make_shared<const Value>(std::move(made));
+    Value value = co_await std::move(making);
+    co_return std::make_shared<const Value>(std::move(value));
   }
-  void drop(const Key& key, entry& one, std::vector<entry>& gone) {
-    gone.push_back(std::move(one));
+  void drop(const Key& key, entry& dropped, std::vector<entry>& gone) {
+    gone.push_back(std::move(dropped));
     entries_.erase(key);
   }
   // The entry, which counts as used now; null if there is none, or if it has expired.

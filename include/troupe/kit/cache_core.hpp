@@ -70,7 +70,7 @@ class cache_core {
   };
   // Under the mutex.
   std::int64_t now_ns() noexcept;
-  bool is_expired(const entry_times& of, bool is_failure, std::int64_t now) const noexcept;
+  bool is_expired(const entry_times& times, bool is_failure, std::int64_t now) const noexcept;
 
   mutable base::small_mutex mutex_;
   cache_counts done_;

@@ -34,7 +34,7 @@ class circuit_open : public try_later {
 // The default decision whether an error is a failure of the service: each is, except for errors of
 // the library whose fault is the caller's or this program's (error::judged).
 struct fault_of_service {
-  bool operator()(const std::exception_ptr& what) const;
+  bool operator()(const std::exception_ptr& failure) const;
 };
 
 // Options of a circuit_breaker. A value that makes no sense is an option_error.
@@ -69,7 +69,7 @@ namespace kit {
 class circuit_state;
 // Whether the call ended before it could show whether the service works: it was cancelled, or the
 // fault is the caller's or this program's, and nothing was done.
-bool shows_nothing(const std::exception_ptr& what) noexcept;
+bool shows_nothing(const std::exception_ptr& failure) noexcept;
 }  // namespace kit
 
 // Guards calls to a service that may be down. While most calls fail it refuses further ones at
@@ -136,8 +136,8 @@ class circuit_breaker {
   // done, by a fault of the caller or of this program. A cancelled call never counts. Instead of a
   // task it may be given a callable that makes one, which is not called if the call is refused.
   template <class T, class Predicate = fault_of_service>
-  [[nodiscard]] task<T> call(task<T> made, Predicate counts = {}) const {
-    return run(std::move(made), *this, std::move(counts));
+  [[nodiscard]] task<T> call(task<T> called, Predicate counts = {}) const {
+    return run(std::move(called), *this, std::move(counts));
   }
   template <class Maker, class Predicate = fault_of_service>
   requires(tasks::makes_task<Maker>)
@@ -156,16 +156,16 @@ class circuit_breaker {
   // The task is the first parameter, so that this coroutine remembers the same object as the task
   // (task.hpp).
   template <class T, class Predicate>
-  static task<T> run(task<T> made, circuit_breaker self, Predicate counts) {
+  static task<T> run(task<T> called, circuit_breaker self, Predicate counts) {
     permit inside = self.enter();
     std::exception_ptr failed;
     try {
       if constexpr (std::is_void_v<T>) {
-        co_await std::move(made);
+        co_await std::move(called);
         inside.succeed();
         co_return;
       } else {
-        decltype(auto) result = co_await std::move(made);
+        decltype(auto) result = co_await std::move(called);
         inside.succeed();
         co_return std::forward<T>(result);
       }
@@ -182,14 +182,14 @@ class circuit_breaker {
   template <class T, class Maker, class Predicate>
   static task<T> run_made(circuit_breaker self, Maker make, Predicate counts) {
     // The callable is called once the call has begun: the task that is run calls it.
-    task<T> made = call_later<T>(make);
-    task<T> all = run(std::move(made), std::move(self), std::move(counts));
+    task<T> later = call_later<T>(make);
+    task<T> all = run(std::move(later), std::move(self), std::move(counts));
     co_return co_await std::move(all);
   }
   template <class T, class Maker>
   static task<T> call_later(Maker& make) {
-    task<T> made = make();
-    co_return co_await std::move(made);
+    task<T> called = make();
+    co_return co_await std::move(called);
   }
   std::shared_ptr<kit::circuit_state> state_;
 };

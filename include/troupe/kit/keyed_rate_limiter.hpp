@@ -63,9 +63,9 @@ class keyed_rate_limiter {
     state(const rate_limit& given, std::size_t most) : limit(given), full(given), keys_max(most) {}
     rate_limiter& bucket(const Key& key) {
       if (rate_limiter* const known = buckets.use(key)) return *known;
-      rate_limiter& made = buckets.emplace(key, limit);
+      rate_limiter& added = buckets.emplace(key, limit);
       if (buckets.size() > keys_max) buckets.erase(Key(*buckets.oldest()));
-      return made;
+      return added;
     }
     const rate_limit limit;
     const rate_limiter full;  // checks the limit when there is no key yet

@@ -19,7 +19,7 @@ task<Value> as_made_task(Function& function, Args&... args) {
   } else if constexpr (tasks::awaitable<given>) {
     return tasks::make_branch(function(args...));
   } else {
-    return [](Value made) -> task<Value> { co_return made; }(function(args...));
+    return [](Value value) -> task<Value> { co_return value; }(function(args...));
   }
 }
 

@@ -41,7 +41,7 @@ struct pool_state final : pool_core {
 
   // Held by the task that looks at idle resources, even if it is destroyed before it begins.
   struct looks_claim {
-    explicit looks_claim(const std::shared_ptr<pool_state>& of) noexcept : pool(of) {}
+    explicit looks_claim(const std::shared_ptr<pool_state>& watched) noexcept : pool(watched) {}
     looks_claim(looks_claim&& other) noexcept = default;
     looks_claim& operator=(looks_claim&&) = delete;
     ~looks_claim() {
@@ -68,8 +68,8 @@ struct pool_state final : pool_core {
   }
   task<> fill(slot& mine) {
     task<Resource> making = make();
-    Resource made = co_await std::move(making);
-    mine.fill(*new pool_resource<Resource>(std::move(made)));
+    Resource resource = co_await std::move(making);
+    mine.fill(*new pool_resource<Resource>(std::move(resource)));
   }
 
   // Gives the slot a resource that is fit to be used.
@@ -239,8 +239,8 @@ class pool {
       : state_(std::make_shared<state>(options)) {
     state_->make = [make = std::move(make)]() mutable { return kit::as_made_task<Resource>(make); };
     if constexpr (!std::is_same_v<Check, int>) {
-      state_->check = [check = std::move(check)](Resource& one) mutable {
-        return kit::as_made_task<bool>(check, one);
+      state_->check = [check = std::move(check)](Resource& resource) mutable {
+        return kit::as_made_task<bool>(check, resource);
       };
     }
     if constexpr (!std::is_same_v<IsReusable, int>) state_->is_reusable = std::move(is_reusable);

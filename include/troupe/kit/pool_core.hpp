@@ -184,7 +184,7 @@ class pool_core {
     bool take();
     bool wants_check() const noexcept;
     // The resource was made.
-    void fill(pool_entry& made) noexcept;
+    void fill(pool_entry& filled) noexcept;
     // Counts that the caller uses the resource now.
     void lend() noexcept;
     void put_back() noexcept;
@@ -233,10 +233,10 @@ class pool_core {
   std::int64_t now_ns() const noexcept;  // under the mutex
   std::int64_t read_clock() const noexcept;
   void note_wait(std::chrono::nanoseconds waited) noexcept;
-  bool is_old(const pool_entry& one, std::int64_t now) const noexcept;
+  bool is_old(const pool_entry& entry, std::int64_t now) const noexcept;
   pool_entry* pop_newest(doomed& to_destroy) noexcept;
-  void insert(pool_entry& one) noexcept;
-  void remove(pool_entry& one) noexcept;
+  void insert(pool_entry& entry) noexcept;
+  void remove(pool_entry& entry) noexcept;
   void drop_old(std::int64_t now, doomed& to_destroy) noexcept;
   void note_gone(std::size_t count) noexcept;
 

@@ -84,7 +84,7 @@ struct retry_attempt {
 // The default decision whether an error is retried: each is, except for the errors of the library
 // for which asking again does not help (verdict::again::never in error::judged).
 struct retry_any_error {
-  bool operator()(const std::exception_ptr& what) const;
+  bool operator()(const std::exception_ptr& failure) const;
 };
 
 namespace kit {
@@ -116,9 +116,9 @@ class retry_course {
   retry_attempt attempt_{0, {}};
 };
 
-bool is_cancellation(const std::exception_ptr& what) noexcept;
+bool is_cancellation(const std::exception_ptr& failure) noexcept;
 // Empty for an exception that is no error of the library.
-std::optional<verdict> verdict_of(const std::exception_ptr& what) noexcept;
+std::optional<verdict> verdict_of(const std::exception_ptr& failure) noexcept;
 
 template <class Maker>
 decltype(auto) call_maker(Maker& make, const retry_attempt& attempt) {
@@ -133,13 +133,13 @@ using made_branch = decltype(tasks::make_branch(
     call_maker(std::declval<Maker&>(), std::declval<const retry_attempt&>())));
 
 template <class Predicate>
-bool wants_retry(Predicate& retries, const std::exception_ptr& what) {
-  if (is_cancellation(what)) return false;
+bool wants_retry(Predicate& retries, const std::exception_ptr& failure) {
+  if (is_cancellation(failure)) return false;
   if constexpr (std::predicate<Predicate&, const std::exception_ptr&>) {
-    return retries(what);
+    return retries(failure);
   } else {
     try {
-      std::rethrow_exception(what);
+      std::rethrow_exception(failure);
     } catch (const std::exception& known) {
       return retries(known);
     } catch (...) {
@@ -176,13 +176,13 @@ task<made_value<Maker>> run_retry(retry_policy policy, Maker make, Predicate ret
     std::exception_ptr failed;
     try {
       const std::chrono::nanoseconds at_most = course.begin();
-      task<value> made = make_attempt(make, course.attempt(), at_most);
+      task<value> attempt = make_attempt(make, course.attempt(), at_most);
       if constexpr (std::is_void_v<value>) {
-        co_await std::move(made);
+        co_await std::move(attempt);
         course.succeed();
         co_return;
       } else {
-        decltype(auto) result = co_await std::move(made);
+        decltype(auto) result = co_await std::move(attempt);
         course.succeed();
         co_return std::forward<value>(result);
       }

@@ -50,12 +50,12 @@ class sleeping : public sync::waiter {
   // No base of the operation: an awaitable with a time limit is a timer itself.
   struct alarm final : tasks::timer {
     alarm(sleeping& belongs_to, bool is_weak) noexcept
-        : timer(&on_time, tasks::timer_source::sleep, is_weak), of(belongs_to) {}
+        : timer(&on_time, tasks::timer_source::sleep, is_weak), sleep(belongs_to) {}
     static void on_time(timer& self) noexcept {
-      sleeping& over = static_cast<alarm&>(self).of;
+      sleeping& over = static_cast<alarm&>(self).sleep;
       over.wake(over);
     }
-    sleeping& of;
+    sleeping& sleep;
   };
   const std::chrono::nanoseconds span_;
   tasks::timers* clock_ = nullptr;
@@ -68,21 +68,21 @@ inline sync::awaiting<sleeping> stoppable_sleep(time_span span) noexcept {
   return sync::awaiting<sleeping>(std::in_place, span);
 }
 
-[[noreturn]] void throw_late(const char* what);
+[[noreturn]] void throw_late(const char* task_name);
 
 // Awaits the task. When the time is over or a stop is requested, the task is cancelled; when it has
 // ended, this throws timed_out or cancelled. The name is a literal that names the task.
 template <class T>
-task<T> run_within(task<T> of, tasks::limits within, const char* what) {
-  if (!within.any()) co_return co_await std::move(of);
+task<T> run_within(task<T> limited, tasks::limits within, const char* task_name) {
+  if (!within.any()) co_return co_await std::move(limited);
   auto pause = stoppable_sleep(within.left());
   task<> limit = tasks::make_branch(std::move(pause).stop(within.stop()));
-  tasks::coroutine* const roots[] = {&tasks::task_access::root(of),
+  tasks::coroutine* const roots[] = {&tasks::task_access::root(limited),
                                      &tasks::task_access::root(limit)};
   const std::size_t first = co_await tasks::join(true, roots);
-  if (first == 0) co_return tasks::task_access::result(of).take();
+  if (first == 0) co_return tasks::task_access::result(limited).take();
   tasks::task_access::result(limit).take();  // throws if it was stopped
-  throw_late(what);
+  throw_late(task_name);
 }
 
 }  // namespace troupe::kit

@@ -2,8 +2,8 @@
 
 namespace troupe::kit {
 
-std::shared_ptr<end_watch> end_watch::start(future<ended> of, unique_function<void()> told) {
-  auto watch = std::make_shared<end_watch>(std::move(of), std::move(told));
+std::shared_ptr<end_watch> end_watch::start(future<ended> end, unique_function<void()> on_end) {
+  auto watch = std::make_shared<end_watch>(std::move(end), std::move(on_end));
   watch->self_ = watch;
   if (!watch->state_->attach(*watch)) on_resolved(*watch);
   return watch;
@@ -21,7 +21,7 @@ void end_watch::on_resolved(tasks::observer& self) noexcept {
 void end_watch::tell(tasks::observer& self) noexcept {
   auto& mine = static_cast<end_watch&>(self);
   const std::shared_ptr<end_watch> last = std::move(mine.self_);
-  mine.told_();
+  mine.on_end_();
 }
 
 }  // namespace troupe::kit

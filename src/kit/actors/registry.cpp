@@ -22,20 +22,20 @@ class registry_state {
   using waiting = std::vector<promise<named_actor>>;
 
   // Returns the number of the entry; 0 if the name is taken.
-  std::uint64_t add(const std::string& name, const named_actor& one) {
-    waiting told;
+  std::uint64_t add(const std::string& name, const named_actor& named) {
+    waiting woken;
     std::uint64_t number = 0;
     {
       const std::lock_guard lock(mutex_);
       if (actors_.contains(name)) return 0;
       number = ++added_;
-      actors_.try_emplace(name, one, number, nullptr);
+      actors_.try_emplace(name, named, number, nullptr);
       if (const auto found = waiting_.find(name); found != waiting_.end()) {
-        told = std::move(found->second);
+        woken = std::move(found->second);
         waiting_.erase(found);
       }
     }
-    for (promise<named_actor>& each : told) each.set_value(one);
+    for (promise<named_actor>& each : woken) each.set_value(named);
     return number;
   }
   void keep_watch(const std::string& name, std::uint64_t number, std::shared_ptr<end_watch> watch) {
@@ -84,7 +84,7 @@ class registry_state {
     const std::lock_guard lock(mutex_);
     std::vector<std::string> all;
     all.reserve(actors_.size());
-    for (const auto& [name, one] : actors_) all.push_back(name);
+    for (const auto& [name, named] : actors_) all.push_back(name);
     return all;
   }
 
@@ -115,9 +115,9 @@ class name_wait {
 
 std::shared_ptr<registry_state> make_registry() { return std::make_shared<registry_state>(); }
 
-bool add_name(const std::shared_ptr<registry_state>& registry, std::string&& name, named_actor one,
-              future<ended> ends) {
-  const std::uint64_t number = registry->add(name, one);
+bool add_name(const std::shared_ptr<registry_state>& registry, std::string&& name,
+              named_actor named, future<ended> ends) {
+  const std::uint64_t number = registry->add(name, named);
   if (number == 0) return false;
   // If the actor has ended, this removes the name again at once.
   auto watch = end_watch::start(std::move(ends), [state = std::weak_ptr(registry), name, number] {
@@ -127,7 +127,9 @@ bool add_name(const std::shared_ptr<registry_state>& registry, std::string&& nam
   return true;
 }
 
-bool remove_name(registry_state& from, std::string_view name) { return from.remove(name, 0); }
+bool remove_name(registry_state& registry, std::string_view name) {
+  return registry.remove(name, 0);
+}
 
 named_actor find_name(registry_state& registry, std::string_view name) {
   return registry.find(name);

@@ -79,7 +79,7 @@ class group_state {
     if (at != self->all_.end() && at->second.number == number) at->second.watch = std::move(watch);
     return true;
   }
-  bool remove(const ref<T>& one) { return remove(ref_access::cell_of(one), 0); }
+  bool remove(const ref<T>& member) { return remove(ref_access::cell_of(member), 0); }
 
   chosen choose() {
     const std::lock_guard lock(mutex_);
@@ -227,9 +227,9 @@ class actor_group {
       : state_(std::make_shared<state>(choice)) {}
 
   // Returns false if it is a member already. Throws usage_error if the ref refers to no actor.
-  bool add(const ref<T>& one) const { return state::add(state_, one); }
+  bool add(const ref<T>& member) const { return state::add(state_, member); }
   // Messages that were sent to it before reach it. Returns false if it is no member.
-  bool remove(const ref<T>& one) const { return state_->remove(one); }
+  bool remove(const ref<T>& member) const { return state_->remove(member); }
   std::size_t size() const { return state_->size(); }
   std::vector<ref<T>> members() const { return state_->all(); }
 

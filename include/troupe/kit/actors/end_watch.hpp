@@ -19,11 +19,11 @@ namespace troupe::kit {
 // actor has ended, and must not throw.
 class end_watch final : private tasks::nested_observer {
  public:
-  static std::shared_ptr<end_watch> start(future<ended> of, unique_function<void()> told);
-  end_watch(future<ended>&& of, unique_function<void()>&& told) noexcept
+  static std::shared_ptr<end_watch> start(future<ended> end, unique_function<void()> on_end);
+  end_watch(future<ended>&& end, unique_function<void()>&& on_end) noexcept
       : nested_observer{{&on_resolved}},
-        state_(tasks::future_access::take(std::move(of))),
-        told_(std::move(told)) {}
+        state_(tasks::future_access::take(std::move(end))),
+        on_end_(std::move(on_end)) {}
   end_watch(const end_watch&) = delete;
   end_watch& operator=(const end_watch&) = delete;
 
@@ -35,7 +35,7 @@ class end_watch final : private tasks::nested_observer {
   static void tell(tasks::observer& self) noexcept;
 
   tasks::state_ref<tasks::state_of<ended>> state_;
-  unique_function<void()> told_;
+  unique_function<void()> on_end_;
   std::shared_ptr<end_watch> self_;  // until it is notified or cancelled
 };
 

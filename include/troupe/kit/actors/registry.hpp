@@ -30,13 +30,13 @@ struct named_actor {
 
 class registry_state;
 std::shared_ptr<registry_state> make_registry();
-bool add_name(const std::shared_ptr<registry_state>& to, std::string&& name, named_actor one,
-              future<ended> ends);
-bool remove_name(registry_state& from, std::string_view name);
-named_actor find_name(registry_state& in, std::string_view name);
-task<named_actor> wait_for_name(std::shared_ptr<registry_state> in, std::string name,
+bool add_name(const std::shared_ptr<registry_state>& registry, std::string&& name,
+              named_actor named, future<ended> ends);
+bool remove_name(registry_state& registry, std::string_view name);
+named_actor find_name(registry_state& registry, std::string_view name);
+task<named_actor> wait_for_name(std::shared_ptr<registry_state> registry, std::string name,
                                 tasks::limits within);
-std::vector<std::string> names_of(const registry_state& in);
+std::vector<std::string> names_of(const registry_state& registry);
 [[noreturn]] void refuse_name_of_other(std::string_view name, const char* wanted,
                                        const char* found);
 [[noreturn]] void refuse_to_name_none(std::string_view name);
@@ -54,20 +54,20 @@ template <class T>
 class name_call {
  public:
   using result = ref<T>;
-  name_call(std::shared_ptr<registry_state> in, std::string name) noexcept
-      : in_(std::move(in)), name_(std::move(name)) {}
+  name_call(std::shared_ptr<registry_state> registry, std::string name) noexcept
+      : registry_(std::move(registry)), name_(std::move(name)) {}
   task<result> start(tasks::limits within) && {
-    return find(std::move(in_), std::move(name_), std::move(within));
+    return find(std::move(registry_), std::move(name_), std::move(within));
   }
 
  private:
-  static task<result> find(std::shared_ptr<registry_state> in, std::string name,
+  static task<result> find(std::shared_ptr<registry_state> registry, std::string name,
                            tasks::limits within) {
-    task<named_actor> waits = wait_for_name(std::move(in), name, std::move(within));
+    task<named_actor> waits = wait_for_name(std::move(registry), name, std::move(within));
     const named_actor found = co_await std::move(waits);
     co_return as_ref<T>(found, name);
   }
-  std::shared_ptr<registry_state> in_;
+  std::shared_ptr<registry_state> registry_;
   std::string name_;
 };
 

@@ -24,8 +24,8 @@ template <auto Method>
 inline constexpr char method_tag = 0;
 
 template <auto Method, class Actor>
-subscription_key key_of(const ref<Actor>& one) noexcept {
-  return {ref_access::cell_of(one), &method_tag<Method>};
+subscription_key key_of(const ref<Actor>& subscriber_ref) noexcept {
+  return {ref_access::cell_of(subscriber_ref), &method_tag<Method>};
 }
 
 template <class T>
@@ -88,8 +88,8 @@ class topic {
 
   // Values that were published before reach the actor still. Returns whether it subscribed.
   template <auto Method, class Actor>
-  bool unsubscribe(const ref<Actor>& one) const {
-    return core_->remove(kit::key_of<Method>(one), 0);
+  bool unsubscribe(const ref<Actor>& subscriber_ref) const {
+    return core_->remove(kit::key_of<Method>(subscriber_ref), 0);
   }
 
   // Returns the number of subscribers to which it was sent.

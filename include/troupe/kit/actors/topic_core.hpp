@@ -53,7 +53,7 @@ struct subscription_key {
   bool operator==(const subscription_key&) const noexcept = default;
 };
 struct subscription_key_hash {
-  std::size_t operator()(const subscription_key& of) const noexcept;
+  std::size_t operator()(const subscription_key& key) const noexcept;
 };
 
 // The derived struct has the function that sends a value by a tell of the method.
@@ -71,8 +71,8 @@ class topic_core {
 
   // Returns false if the key is there already. `ends` is the future of the actor's end, which
   // removes the subscription.
-  static bool add(const std::shared_ptr<topic_core>& self, const std::shared_ptr<subscription>& one,
-                  future<ended> ends);
+  static bool add(const std::shared_ptr<topic_core>& self,
+                  const std::shared_ptr<subscription>& added, future<ended> ends);
   // With number 0: whichever subscription has the key. Returns false if there is none.
   bool remove(const subscription_key& key, std::uint64_t number);
   // The subscriptions of this instant, oldest first. Cost: the first call after a change takes
