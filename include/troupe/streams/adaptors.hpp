@@ -34,13 +34,13 @@ inline constexpr bool waits =
 
 template <class T, class F>
 async_generator<plain_result<F, T>> map(async_generator<T> stream, F f) {
-  while (auto one = co_await stream.next()) co_yield std::invoke(f, std::move(*one));
+  while (auto value = co_await stream.next()) co_yield std::invoke(f, std::move(*value));
 }
 
 template <class T, class F>
 async_generator<awaited<std::invoke_result_t<F&, T>>> then(async_generator<T> stream, F f) {
-  while (auto one = co_await stream.next()) {
-    auto later = std::invoke(f, std::move(*one));
+  while (auto item = co_await stream.next()) {
+    auto later = std::invoke(f, std::move(*item));
     auto value = co_await std::move(later);
     co_yield std::move(value);
   }
@@ -48,55 +48,55 @@ async_generator<awaited<std::invoke_result_t<F&, T>>> then(async_generator<T> st
 
 template <class T, class F>
 async_generator<T> filter(async_generator<T> stream, F f) {
-  while (auto one = co_await stream.next()) {
+  while (auto value = co_await stream.next()) {
     bool passes = false;
     if constexpr (waits<F, const T&>) {
-      auto later = std::invoke(f, std::as_const(*one));
+      auto later = std::invoke(f, std::as_const(*value));
       passes = static_cast<bool>(co_await std::move(later));
     } else {
-      passes = static_cast<bool>(std::invoke(f, std::as_const(*one)));
+      passes = static_cast<bool>(std::invoke(f, std::as_const(*value)));
     }
-    if (passes) co_yield std::move(*one);
+    if (passes) co_yield std::move(*value);
   }
 }
 
 template <class T>
 async_generator<T> take(async_generator<T> stream, std::size_t most) {
   for (std::size_t n = 0; n < most; ++n) {
-    auto one = co_await stream.next();
-    if (!one) break;
-    co_yield std::move(*one);
+    auto value = co_await stream.next();
+    if (!value) break;
+    co_yield std::move(*value);
   }
 }
 
 template <class T>
 async_generator<T> skip(async_generator<T> stream, std::size_t least) {
   for (std::size_t n = 0; n < least; ++n) {
-    const auto one = co_await stream.next();
-    if (!one) break;
+    const auto skipped = co_await stream.next();
+    if (!skipped) break;
   }
-  while (auto one = co_await stream.next()) co_yield std::move(*one);
+  while (auto value = co_await stream.next()) co_yield std::move(*value);
 }
 
 template <class T, class F>
 async_generator<T> take_while(async_generator<T> stream, F f) {
-  while (auto one = co_await stream.next()) {
-    if (!std::invoke(f, std::as_const(*one))) break;
-    co_yield std::move(*one);
+  while (auto value = co_await stream.next()) {
+    if (!std::invoke(f, std::as_const(*value))) break;
+    co_yield std::move(*value);
   }
 }
 
 template <class T>
 async_generator<T> until_stop(async_generator<T> stream, std::stop_token stop) {
   for (;;) {
-    std::optional<T> one;
+    std::optional<T> value;
     try {
-      one = co_await stream.next().stop(stop);
+      value = co_await stream.next().stop(stop);
     } catch (const cancelled&) {
       if (!stop.stop_requested()) throw;
     }
-    if (!one) break;
-    co_yield std::move(*one);
+    if (!value) break;
+    co_yield std::move(*value);
   }
 }
 
@@ -111,7 +111,7 @@ async_generator<T> until_done(async_generator<T> stream, task<Given> end) {
       static_cast<void>(until.take());  // throws its exception, if any
       break;
     }
-    if (auto one = all.take()) co_yield std::move(*one);
+    if (auto value = all.take()) co_yield std::move(*value);
   }
 }
 

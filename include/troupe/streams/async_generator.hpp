@@ -86,8 +86,8 @@ class async_promise final : public tasks::promise_base {
 
   // The promise of empty generators.
   [[gnu::cold, gnu::noinline]] static async_promise& ended() noexcept {
-    static async_promise one(std::true_type{});
-    return one;
+    static async_promise finished(std::true_type{});
+    return finished;
   }
 
   tasks::side_call side;

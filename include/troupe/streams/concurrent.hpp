@@ -28,7 +28,7 @@
 namespace troupe::streams {
 
 // Throws usage_error, with the name of the function, if the count is 0.
-void check_count(const char* who, std::size_t count);
+void check_count(const char* function, std::size_t count);
 
 namespace detail {
 

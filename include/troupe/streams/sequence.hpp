@@ -53,19 +53,19 @@ namespace detail {
 
 template <class S, class T = typename awaited<decltype(std::declval<S&>().next())>::value_type>
 async_generator<T> of_sequence(S stream) {
-  while (auto one = co_await stream.next()) co_yield std::move(*one);
+  while (auto value = co_await stream.next()) co_yield std::move(*value);
 }
 template <class S, class T = typename awaited<decltype(std::declval<S&>().receive())>::value_type>
 async_generator<T> of_channel(S channel) {
-  while (auto one = co_await channel.receive()) co_yield std::move(*one);
+  while (auto value = co_await channel.receive()) co_yield std::move(*value);
 }
 template <class Range, class T = std::ranges::range_value_t<Range>>
 async_generator<T> of_range(Range range) {
-  for (auto&& one : range) co_yield std::forward<decltype(one)>(one);
+  for (auto&& value : range) co_yield std::forward<decltype(value)>(value);
 }
 template <class Container, class T = std::ranges::range_value_t<Container>>
 async_generator<T> of_container(Container container) {
-  for (auto& one : container) co_yield std::move(one);
+  for (auto& value : container) co_yield std::move(value);
 }
 
 }  // namespace detail

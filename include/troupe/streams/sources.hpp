@@ -62,8 +62,8 @@ inline constexpr std::size_t block_bytes = 64 * 1024, line_bytes_max = 64 * 1024
 
 namespace detail {
 
-[[noreturn]] void throw_too_long(const char* what, std::size_t most);
-[[noreturn]] void throw_cut_frame(std::size_t have, std::size_t of);
+[[noreturn]] void throw_too_long(const char* unit, std::size_t most);
+[[noreturn]] void throw_cut_frame(std::size_t received, std::size_t announced);
 
 // Received bytes; a part of them was taken.
 class bytes_read {
@@ -271,12 +271,12 @@ template <auto Method, class T, class... Args,
 async_generator<typename answer_of<Answer>::type> answers(ref<T> from, Args... args) {
   for (;;) {
     auto later = from.template ask<Method>(std::as_const(args)...);
-    auto one = co_await std::move(later);
+    auto answer = co_await std::move(later);
     if constexpr (answer_of<Answer>::ends) {
-      if (!one) break;
-      co_yield std::move(*one);
+      if (!answer) break;
+      co_yield std::move(*answer);
     } else {
-      co_yield std::move(one);
+      co_yield std::move(answer);
     }
   }
 }

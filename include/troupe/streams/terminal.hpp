@@ -20,12 +20,12 @@ namespace detail {
 
 template <class T, class F>
 task<> for_each(async_generator<T> stream, F f) {
-  while (auto one = co_await stream.next()) {
+  while (auto value = co_await stream.next()) {
     if constexpr (tasks::awaitable<std::remove_reference_t<std::invoke_result_t<F&, T>>>) {
-      auto later = std::invoke(f, std::move(*one));
+      auto later = std::invoke(f, std::move(*value));
       co_await std::move(later);
     } else {
-      std::invoke(f, std::move(*one));
+      std::invoke(f, std::move(*value));
     }
   }
 }
@@ -33,11 +33,11 @@ task<> for_each(async_generator<T> stream, F f) {
 template <class Container, class T>
 task<Container> collect(async_generator<T> stream) {
   Container all;
-  while (auto one = co_await stream.next()) {
-    if constexpr (requires { all.push_back(std::move(*one)); }) {
-      all.push_back(std::move(*one));
+  while (auto value = co_await stream.next()) {
+    if constexpr (requires { all.push_back(std::move(*value)); }) {
+      all.push_back(std::move(*value));
     } else {
-      all.insert(std::move(*one));
+      all.insert(std::move(*value));
     }
   }
   co_return all;
@@ -45,13 +45,13 @@ task<Container> collect(async_generator<T> stream) {
 
 template <class T, class Value, class F>
 task<Value> fold(async_generator<T> stream, Value value, F f) {
-  while (auto one = co_await stream.next()) {
+  while (auto item = co_await stream.next()) {
     using given = std::invoke_result_t<F&, Value, T>;
     if constexpr (tasks::awaitable<std::remove_reference_t<given>>) {
-      auto later = std::invoke(f, std::move(value), std::move(*one));
+      auto later = std::invoke(f, std::move(value), std::move(*item));
       value = co_await std::move(later);
     } else {
-      value = std::invoke(f, std::move(value), std::move(*one));
+      value = std::invoke(f, std::move(value), std::move(*item));
     }
   }
   co_return value;
@@ -59,14 +59,14 @@ task<Value> fold(async_generator<T> stream, Value value, F f) {
 
 template <class T>
 task<std::optional<T>> first(async_generator<T> stream) {
-  std::optional<T> one = co_await stream.next();
-  co_return one;
+  std::optional<T> value = co_await stream.next();
+  co_return value;
 }
 
 template <class T>
 task<std::size_t> count(async_generator<T> stream) {
   std::size_t n = 0;
-  while (auto one = co_await stream.next()) ++n;
+  while (auto value = co_await stream.next()) ++n;
   co_return n;
 }
 

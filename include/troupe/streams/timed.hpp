@@ -46,7 +46,7 @@ async_generator<std::vector<T>> chunks(async_generator<T> stream, std::size_t mo
       const bool ready = co_await select(sides, left);
       if (!ready) break;
       failure.set(tasks::failure_of([&] {
-        if (auto one = all.take()) chunk.push_back(std::move(*one));
+        if (auto value = all.take()) chunk.push_back(std::move(*value));
       }));
       if (failure.there() || all.has_ended()) break;
       if (chunk.size() == 1 && within != no_limit) {
@@ -62,14 +62,14 @@ async_generator<std::vector<T>> chunks(async_generator<T> stream, std::size_t mo
 template <class T>
 async_generator<T> throttle(async_generator<T> stream, time_span span) {
   std::chrono::nanoseconds due{0};
-  while (auto one = co_await stream.next()) {
+  while (auto value = co_await stream.next()) {
     auto now = co_await time_now();
     if (now < due) {
       co_await sleep_for(due - now);
       now = co_await time_now();
     }
     due = span.after(now);
-    co_yield std::move(*one);
+    co_yield std::move(*value);
   }
 }
 
@@ -83,7 +83,7 @@ async_generator<T> debounce(async_generator<T> stream, time_span span) {
     const bool ready = co_await select(sides, last ? span : no_limit);
     if (ready) {
       failure.set(tasks::failure_of([&] {
-        if (auto one = all.take()) last = std::move(one);
+        if (auto value = all.take()) last = std::move(value);
       }));
       if (!failure.there() && !all.has_ended()) continue;
     }
