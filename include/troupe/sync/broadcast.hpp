@@ -90,12 +90,12 @@ class broadcast_state final : public source_base {
   // Puts the waiter into the list, after prepare(). Returns false if there is a value, or if none
   // will come any more.
   template <class Prepare>
-  bool wait(const position& at, waiter& one, const Prepare& prepare) noexcept {
+  bool wait(const position& at, waiter& party, const Prepare& prepare) noexcept {
     if (at.next != sent()) return false;
     std::lock_guard guard(mutex_);
     if (at.next != sent() || is_closed()) return false;
     prepare();
-    waiting_.push(one);
+    waiting_.push(party);
     return true;
   }
   // Takes the next value, if any.
@@ -143,8 +143,8 @@ template <class T>
 struct broadcast_receiving : waiter {
   static constexpr const char* name = "a value of a broadcast";
 
-  broadcast_receiving(broadcast_state<T>& of, broadcast_position<T>& from) noexcept
-      : source(&of), at(&from) {}
+  broadcast_receiving(broadcast_state<T>& broadcast, broadcast_position<T>& position) noexcept
+      : source(&broadcast), at(&position) {}
   broadcast_receiving(broadcast_receiving&& other) noexcept : source(other.source), at(other.at) {}
 
   template <class Prepare>
@@ -226,8 +226,8 @@ class broadcast : sync::writer_handle<std::shared_ptr<sync::broadcast_state<T>>>
 
    private:
     friend broadcast;
-    explicit receiver(std::shared_ptr<state> of) noexcept
-        : state_(std::move(of)), position_{.next = state_->end(), .values = {}} {}
+    explicit receiver(std::shared_ptr<state> broadcast) noexcept
+        : state_(std::move(broadcast)), position_{.next = state_->end(), .values = {}} {}
     std::shared_ptr<state> state_;
     sync::broadcast_position<T> position_;
   };

@@ -45,7 +45,7 @@ struct sending : sending_waiter<T> {
   bool put_back() const noexcept { return this->end != send_end::sent; }
   bool pause() noexcept { return into->pause(*this); }
   void resume() noexcept { into->resume(*this); }
-  void join_race(tasks::race* in) noexcept { this->race = in; }
+  void join_race(tasks::race* joined) noexcept { this->race = joined; }
   tasks::race* joined_race() const noexcept { return this->race; }
   bool has_entered_race() const noexcept { return true; }
   void finish() const {
@@ -77,7 +77,7 @@ struct receiving : receiving_waiter<T> {
   static constexpr const char* name = "a value from a channel";
   static constexpr channel_side side = channel_side::receivers;
 
-  explicit receiving(state& of) noexcept : from(&of) {}
+  explicit receiving(state& channel) noexcept : from(&channel) {}
   receiving(receiving&& other) noexcept : from(other.from) {}
 
   template <class Prepare>
@@ -103,7 +103,8 @@ struct receiving : receiving_waiter<T> {
 template <class T, channel_side Side>
 class channel_half {
  public:
-  explicit channel_half(std::shared_ptr<channel_state<T>> of) noexcept : state_(std::move(of)) {
+  explicit channel_half(std::shared_ptr<channel_state<T>> channel) noexcept
+      : state_(std::move(channel)) {
     state_->add_half(Side);
   }
   channel_half(const channel_half& other) noexcept : state_(other.state_) {
@@ -243,7 +244,7 @@ class channel {
 
  private:
   explicit channel(std::size_t capacity) : state_(std::make_shared<state>(capacity)) {}
-  explicit channel(std::shared_ptr<state> of) noexcept : state_(std::move(of)) {}
+  explicit channel(std::shared_ptr<state> shared) noexcept : state_(std::move(shared)) {}
   std::shared_ptr<state> state_;
 };
 

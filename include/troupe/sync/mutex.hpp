@@ -86,7 +86,7 @@ class [[nodiscard]] held {
 template <class Lock, bool shared>
 struct locking : permit_waiter {
   static constexpr const char* name = shared ? "a shared lock" : "a lock";
-  explicit locking(Lock& of) noexcept : lock(&of) { wants = shared ? 1 : Lock::all; }
+  explicit locking(Lock& wanted) noexcept : lock(&wanted) { wants = shared ? 1 : Lock::all; }
   locking(locking&& other) noexcept : lock(other.lock), by(other.by) { wants = other.wants; }
   void begin_in(tasks::coroutine& waits) noexcept { by = &waits; }
   bool try_now() noexcept { return lock->permits_.try_take(wants); }

@@ -41,8 +41,8 @@ class once {
     const auto held = co_await busy_.lock();
     // order: relaxed  written under the lock
     if (done_.load(std::memory_order_relaxed)) co_return;
-    auto made = make();
-    co_await std::move(made);
+    auto operation = make();
+    co_await std::move(operation);
     // order: release  publishes the effects of the operation; pairs with the acquire above
     done_.store(true, std::memory_order_release);
   }

@@ -72,11 +72,11 @@ class basic_permits {
   }
 
   // Ends the wait. False: it has been given its permits.
-  bool withdraw(permit_waiter& one) noexcept {
+  bool withdraw(permit_waiter& party) noexcept {
     woken_waiters ready;
     {
       std::lock_guard lock(mutex_);
-      if (!list_.withdraw(one)) return false;
+      if (!list_.withdraw(party)) return false;
       grant(free_of_waited(), ready);  // those behind it may need fewer
     }
     ready.wake();

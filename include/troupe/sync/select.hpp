@@ -31,8 +31,8 @@ select_case<> case_of(Operation& operation) noexcept {
 // Access to the operation in an awaitable.
 struct awaiting_access {
   template <class Operation>
-  static Operation& operation(awaiting<Operation>& of) noexcept {
-    return of;
+  static Operation& operation(awaiting<Operation>& awaited) noexcept {
+    return awaited;
   }
 };
 

@@ -67,7 +67,7 @@ class semaphore {
 
   struct acquiring : sync::permit_waiter {
     static constexpr const char* name = "permits of a semaphore";
-    acquiring(semaphore& of, std::uint64_t count) noexcept : from(&of) { wants = count; }
+    acquiring(semaphore& owner, std::uint64_t count) noexcept : from(&owner) { wants = count; }
     acquiring(acquiring&& other) noexcept : from(other.from) { wants = other.wants; }
     bool try_now() noexcept { return from->permits_.try_take(wants); }
     bool start() noexcept { return from->permits_.take_or_wait(*this); }

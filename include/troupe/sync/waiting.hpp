@@ -46,7 +46,7 @@ class thread_sleep {
 };
 
 // Throws the error of a wait that ended early. `name` names the awaited event.
-[[noreturn]] void throw_ended(const tasks::suspension& one, const char* name);
+[[noreturn]] void throw_ended(const tasks::suspension& ended, const char* name);
 
 // An operation is a waiter together with the value that it brings or takes:
 //   struct operation : waiter {

@@ -48,10 +48,10 @@ class watch_state final : public source_base {
   }
 
   // Returns false if there is something new, or never will be.
-  bool wait_for_other(std::uint64_t version, waiter& one) noexcept {
+  bool wait_for_other(std::uint64_t version, waiter& party) noexcept {
     std::lock_guard guard(mutex_);
     if (version != version_ || is_closed()) return false;
-    waiting_.push(one);
+    waiting_.push(party);
     return true;
   }
   // The newest value, if it is newer than `version`, which is then set to its version.
@@ -163,8 +163,8 @@ class watch : sync::writer_handle<std::shared_ptr<sync::watch_state<T>>> {
 
    private:
     friend watch;
-    explicit reader(std::shared_ptr<state> of) noexcept
-        : state_(std::move(of)), seen_(state_->version()) {}
+    explicit reader(std::shared_ptr<state> watch) noexcept
+        : state_(std::move(watch)), seen_(state_->version()) {}
     std::shared_ptr<state> state_;
     std::uint64_t seen_;
   };

@@ -117,9 +117,9 @@ class channel_base {
   // How many values have been received.
   std::uint64_t passed() const noexcept { return passed_.load(std::memory_order_relaxed); }
   // Whether a receive, or a send, might be done at once.
-  bool may_be_ready(side who) const noexcept {
+  bool may_be_ready(side party) const noexcept {
     if (capacity_ == 0 || is_closed()) return true;
-    return who == side::receivers ? size() != 0 : size() < capacity_;
+    return party == side::receivers ? size() != 0 : size() < capacity_;
   }
 
   // Thread: any. Wakes all that wait.
@@ -129,10 +129,10 @@ class channel_base {
       std::lock_guard guard(mutex_);
       // order: relaxed  written under the mutex; elsewhere a hint
       closed_.store(true, std::memory_order_relaxed);
-      while (one_waiter* const one = take_oldest(receivers_)) ready.push(*one);
-      while (one_waiter* const one = take_oldest(senders_)) {
-        refuse(*one);
-        ready.push(*one);
+      while (one_waiter* const woken = take_oldest(receivers_)) ready.push(*woken);
+      while (one_waiter* const woken = take_oldest(senders_)) {
+        refuse(*woken);
+        ready.push(*woken);
       }
     }
     ready.wake();
@@ -140,26 +140,26 @@ class channel_base {
 
   // Handles of one side only (channel::sender and channel::receiver) are counted; the channel is
   // closed when all handles of a side are destroyed.
-  void add_half(side of) noexcept {
+  void add_half(side half) noexcept {
     // order: relaxed  the caller has a handle already
-    halves_[static_cast<int>(of)].fetch_add(1, std::memory_order_relaxed);
+    halves_[static_cast<int>(half)].fetch_add(1, std::memory_order_relaxed);
   }
-  void drop_half(side of) noexcept {
+  void drop_half(side half) noexcept {
     // order: acq_rel  the last one closes after all that the others did
-    if (halves_[static_cast<int>(of)].fetch_sub(1, std::memory_order_acq_rel) != 1) return;
+    if (halves_[static_cast<int>(half)].fetch_sub(1, std::memory_order_acq_rel) != 1) return;
     close();
-    if (of == side::receivers) drop_values();
+    if (half == side::receivers) drop_values();
   }
 
   // For waiters, and for select, which holds the mutexes of all its channels in the order of their
   // addresses.
   void lock() noexcept { mutex_.lock(); }
   void unlock() noexcept { mutex_.unlock(); }
-  waiter_list& list(side of) noexcept { return of == side::senders ? senders_ : receivers_; }
+  waiter_list& list(side half) noexcept { return half == side::senders ? senders_ : receivers_; }
   // Takes the waiter out of its list. False: its wait is decided already.
-  bool withdraw(side of, one_waiter& one) noexcept {
+  bool withdraw(side half, one_waiter& party) noexcept {
     std::lock_guard guard(mutex_);
-    return list(of).withdraw(one);
+    return list(half).withdraw(party);
   }
   // Keeps the waiter where it is; no party takes it. False: its wait is decided already.
   bool pause(one_waiter& party) noexcept {
@@ -263,20 +263,20 @@ class channel_state final : public channel_base<Parts> {
     return false;
   }
   // Return whether it was done.
-  bool try_send(sending& one) noexcept {
+  bool try_send(sending& sender) noexcept {
     one_waiter* served = nullptr;
     {
       std::lock_guard guard(mutex_);
-      if (!send_inside(one, served)) return false;
+      if (!send_inside(sender, served)) return false;
     }
     base::wake(served);
     return true;
   }
-  bool try_receive(receiving& one) noexcept {
+  bool try_receive(receiving& receiver) noexcept {
     one_waiter* served = nullptr;
     {
       std::lock_guard guard(mutex_);
-      if (!receive_inside(one, served)) return false;
+      if (!receive_inside(receiver, served)) return false;
     }
     base::wake(served);
     return true;

@@ -18,7 +18,7 @@ namespace troupe::sync {
 template <class Parts = channel_parts>
 struct select_case {
   channel_base<Parts>* on = nullptr;
-  channel_waiter<Parts>* one = nullptr;
+  channel_waiter<Parts>* party = nullptr;
   bool (*do_inside)(channel_waiter<Parts>&, channel_waiter<Parts>*& served) noexcept = nullptr;
   channel_side side = channel_side::receivers;
   std::uint32_t nth = 0;  // the index of the nth case in the order of the channels' addresses
@@ -73,7 +73,7 @@ class select_base : public select_decision<Parts> {
            cases_[seen].side != channel_side::senders;
   }
   // The race in which the select waits. Called before its waiters are in the lists.
-  void join_race(typename Parts::race* in) noexcept { race_ = in; }
+  void join_race(typename Parts::race* joined) noexcept { race_ = joined; }
   typename Parts::race* joined_race() const noexcept { return race_; }
   // After pause(): does a case that can be done now, and otherwise waits on. While the channels are
   // locked, the select cannot give up.
@@ -88,7 +88,7 @@ class select_base : public select_decision<Parts> {
       std::uint32_t index = 0;
       for (; index < count() && !done; ++index) done = do_in_race(cases_[index], served);
       win(done ? --index : base::open);
-      if (done) cases_[index].on->list(cases_[index].side).withdraw(*cases_[index].one);
+      if (done) cases_[index].on->list(cases_[index].side).withdraw(*cases_[index].party);
     }
     for_each_channel([](channel_base<Parts>& channel) { channel.unlock(); });
     if (served != nullptr) served->wake(*served);
@@ -109,7 +109,7 @@ class select_base : public select_decision<Parts> {
     if (!listed_) return winner;
     listed_ = false;
     for (std::uint32_t i = 0; i < count(); ++i) {
-      if (i != winner) cases_[i].on->withdraw(cases_[i].side, *cases_[i].one);
+      if (i != winner) cases_[i].on->withdraw(cases_[i].side, *cases_[i].party);
     }
     return winner;
   }
@@ -150,7 +150,7 @@ class select_base : public select_decision<Parts> {
     const select_case<Parts>& branch = cases_[index];
     channel_waiter<Parts>* served = nullptr;
     branch.on->lock();
-    const bool done = branch.do_inside(*branch.one, served);
+    const bool done = branch.do_inside(*branch.party, served);
     branch.on->unlock();
     if (!done) return false;
     win(index);
@@ -161,7 +161,7 @@ class select_base : public select_decision<Parts> {
   bool do_in_race(const select_case<Parts>& branch, channel_waiter<Parts>*& served) noexcept {
     const bool enters = race_ != nullptr && branch.side == channel_side::senders;
     if (enters && !race_->enter()) return false;
-    const bool done = branch.do_inside(*branch.one, served);
+    const bool done = branch.do_inside(*branch.party, served);
     if (enters && !done) race_->leave();
     return done;
   }
@@ -176,7 +176,7 @@ class select_base : public select_decision<Parts> {
     bool done = false;
     for (std::uint32_t i = 0; i < count() && !done; ++i) {
       const std::uint32_t index = (first + i) % count();
-      done = cases_[index].do_inside(*cases_[index].one, served);
+      done = cases_[index].do_inside(*cases_[index].party, served);
       if (done) win(index);
     }
     if (!done) {
@@ -190,7 +190,7 @@ class select_base : public select_decision<Parts> {
   void enter() noexcept {
     listed_ = true;
     for (std::uint32_t i = 0; i < count(); ++i) {
-      channel_waiter<Parts>& party = *cases_[i].one;
+      channel_waiter<Parts>& party = *cases_[i].party;
       party.part_of = this;
       party.index = i;
       party.paused = false;

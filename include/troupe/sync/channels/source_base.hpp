@@ -30,9 +30,9 @@ class source_base {
   void drop_writer() noexcept;
 
   // Takes the waiter out of the list. False: it is being woken.
-  bool withdraw(waiter& one) noexcept {
+  bool withdraw(waiter& party) noexcept {
     std::lock_guard guard(mutex_);
-    return waiting_.withdraw(one);
+    return waiting_.withdraw(party);
   }
 
  protected:
@@ -50,7 +50,9 @@ class source_base {
 template <class Pointer>
 class writer_handle {
  public:
-  explicit writer_handle(Pointer of) noexcept : state_(std::move(of)) { state_->add_writer(); }
+  explicit writer_handle(Pointer state) noexcept : state_(std::move(state)) {
+    state_->add_writer();
+  }
   writer_handle(const writer_handle& other) noexcept : state_(other.state_) {
     if (state_ != nullptr) state_->add_writer();
   }

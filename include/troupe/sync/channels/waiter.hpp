@@ -47,7 +47,7 @@ class waiter_list {
     removed.is_listed = false;
   }
   // The one behind it; null behind the last.
-  static waiter* next(const waiter& one) noexcept { return all_waiters::next(one); }
+  static waiter* next(const waiter& party) noexcept { return all_waiters::next(party); }
   // Removes the waiter if this list holds it still. Returns whether it did.
   bool withdraw(waiter& party) noexcept {
     if (!party.listed()) return false;
@@ -69,9 +69,9 @@ class woken_waiters {
   woken_waiters& operator=(const woken_waiters&) = delete;
 
   // The waiter is in no list.
-  void push(waiter& one) noexcept { all_.push_back(one); }
+  void push(waiter& woken) noexcept { all_.push_back(woken); }
   void push_all(waiter_list& from) noexcept {
-    while (waiter* const one = from.pop()) push(*one);
+    while (waiter* const woken = from.pop()) push(*woken);
   }
   void wake() noexcept {
     // It leaves the list first: a woken waiter may be gone.
