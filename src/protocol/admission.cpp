@@ -14,7 +14,9 @@ constexpr std::chrono::nanoseconds retry_after = std::chrono::milliseconds(100);
 
 }  // namespace
 
-bool admission::is_exhaustion(const io_error& what) noexcept { return io::is_exhaustion(what); }
+bool admission::is_exhaustion(const io_error& failure) noexcept {
+  return io::is_exhaustion(failure);
+}
 
 // The event is reset before the limits are checked. A connection that leaves after the check
 // therefore sets it.
@@ -38,11 +40,11 @@ task<bool> admission::wait_for_descriptor(std::stop_token end) {
 // Returns false after the stop.
 task<bool> admission::wait_until_left(bool limited, std::stop_token end) {
   try {
-    future<> one = left_.wait();
+    future<> left = left_.wait();
     if (limited) {
-      co_await std::move(one).timeout(retry_after).stop(end);
+      co_await std::move(left).timeout(retry_after).stop(end);
     } else {
-      co_await std::move(one).stop(end);
+      co_await std::move(left).stop(end);
     }
   } catch (const timed_out&) {
   } catch (const cancelled&) {

@@ -7,8 +7,8 @@ bool connection_limit::is_full() noexcept {
   return taken_ >= options_.connections_max;
 }
 
-connection_limit::permit::permit(std::shared_ptr<connection_limit> in) noexcept
-    : limit_(std::move(in)) {
+connection_limit::permit::permit(std::shared_ptr<connection_limit> limit) noexcept
+    : limit_(std::move(limit)) {
   std::lock_guard lock(limit_->mutex_);
   ++limit_->taken_;
 }

@@ -50,8 +50,8 @@ struct runner {
   std::string unfinished{};  // the beginning of a line
   bool too_long = false;     // the line behind those that were passed on is too long
 
-  runner(callbacks& handlers_of_peer, const wire& on, const protocol_options& chosen)
-      : handlers(handlers_of_peer),
+  runner(callbacks& callee, const wire& on, const protocol_options& chosen)
+      : handlers(callee),
         options(chosen),
         memory(make_context(options.context)),
         peer(on, *memory) {
@@ -59,7 +59,7 @@ struct runner {
     adapt(0);
   }
 
-  stream& line() noexcept { return peer.wire_.of; }
+  stream& line() noexcept { return peer.wire_.peer_stream; }
 
   // Runs a callback in the connection's context.
   template <class Callback>
@@ -223,33 +223,33 @@ struct runner {
   }
 
   task<> send_file() {
-    const file_to_send& what = *out.file;
-    file from = co_await file::open(what.path);
-    std::uint64_t left = what.bytes;
+    const file_to_send& sent_file = *out.file;
+    file from = co_await file::open(sent_file.path);
+    std::uint64_t left = sent_file.bytes;
     if (left == file_to_send::to_the_end) {
       const std::uint64_t all = co_await from.size();
-      left = all > what.offset ? all - what.offset : 0;
+      left = all > sent_file.offset ? all - sent_file.offset : 0;
     }
-    if (!what.before.empty()) co_await write(what.before);
+    if (!sent_file.before.empty()) co_await write(sent_file.before);
     by_peer = true;
     std::uint64_t done = 0;
     while (done < left) {
       std::size_t sent = 0;
       try {
         sent = co_await line()
-                   .send_file_some(from, what.offset + done, left - done)
+                   .send_file_some(from, sent_file.offset + done, left - done)
                    .timeout(options.stall_max);
       } catch (const io_error& e) {
         if (!io::is_of_file(e)) throw;
         by_peer = false;
-        throw io_error("send_file", what.path, e.code().value());
+        throw io_error("send_file", sent_file.path, e.code().value());
       }
       if (sent == 0) break;
       done += sent;
     }
     by_peer = false;
-    if (done < left) throw end_of_file("send_file", what.path, done);
-    if (!what.after.empty()) co_await write(what.after);
+    if (done < left) throw end_of_file("send_file", sent_file.path, done);
+    if (!sent_file.after.empty()) co_await write(sent_file.after);
   }
 
   // Closing a stream with unread bytes resets it, and the peer may then lose the bytes that were
@@ -284,10 +284,10 @@ struct runner {
   }
 
   // Calls the protocol's error(). Returns the exception that is left to report, or null.
-  task<std::exception_ptr> tell(std::exception_ptr what) {
-    if (!handlers.hears_of_errors) co_return by_peer ? nullptr : what;
+  task<std::exception_ptr> tell(std::exception_ptr failure) {
+    if (!handlers.hears_of_errors) co_return by_peer ? nullptr : failure;
     std::exception_ptr another;
-    to_callback.error = std::move(what);
+    to_callback.error = std::move(failure);
     try {
       out.clear();
       call([this] { handlers.failed(peer, to_callback, out); });
@@ -312,36 +312,36 @@ struct runner {
   }
 };
 
-task<> run(callbacks& handlers, wire on, const protocol_options& options, failures_to whom) {
+task<> run(callbacks& handlers, wire on, const protocol_options& options, failures_to receiver) {
   runner conversation(handlers, on, options);
-  std::exception_ptr what;
+  std::exception_ptr failure;
   try {
     co_await conversation.converse();
   } catch (...) {
-    what = std::current_exception();
+    failure = std::current_exception();
   }
   const bool ended = co_await submissions::being_cancelled();
   conversation.out.later.reset();
-  if (what != nullptr && !ended) {
+  if (failure != nullptr && !ended) {
     const bool by_stop = conversation.by_peer && conversation.options.stop.stop_requested();
     std::exception_ptr left;
     if (by_stop) {
       co_await conversation.try_rejection_linger();
     } else {
-      left = co_await conversation.tell(std::move(what));
+      left = co_await conversation.tell(std::move(failure));
     }
-    what = std::move(left);
+    failure = std::move(left);
   }
   try {
     co_await conversation.close();
   } catch (...) {
-    if (what == nullptr) what = std::current_exception();
+    if (failure == nullptr) failure = std::current_exception();
   }
   conversation.line().close();
-  if (what == nullptr) co_return;
-  if (ended || whom == failures_to::awaiting_task) std::rethrow_exception(what);
+  if (failure == nullptr) co_return;
+  if (ended || receiver == failures_to::awaiting_task) std::rethrow_exception(failure);
   conversation.out.later.reset();
-  submissions::report(std::move(what), conversation.take_memory());
+  submissions::report(std::move(failure), conversation.take_memory());
 }
 
 }  // namespace protocols

@@ -35,7 +35,7 @@ class admission {
   // ended, or for a short time, since other code also closes descriptors.
   task<bool> wait_for_descriptor(std::stop_token end);
   // Whether this error of accept() means that no descriptor or no memory is left.
-  static bool is_exhaustion(const io_error& what) noexcept;
+  static bool is_exhaustion(const io_error& failure) noexcept;
 
  protected:
   ~admission() = default;
@@ -62,8 +62,8 @@ task<> accept_within(admission& limits, Listener& from, std::stop_token end, Beg
     } catch (const cancelled&) {
       if (!end.stop_requested()) throw;
       more = false;
-    } catch (const io_error& what) {
-      if (!admission::is_exhaustion(what)) throw;
+    } catch (const io_error& failure) {
+      if (!admission::is_exhaustion(failure)) throw;
       no_descriptor = true;
     }
     if (no_descriptor) more = co_await limits.wait_for_descriptor(end);

@@ -112,7 +112,7 @@ struct given {
 
 // A stream, and the operations that depend on its kind.
 struct wire {
-  stream& of;
+  stream& peer_stream;
   void (*shut_down_write)(stream&);
   endpoint (*peer)(const stream&);
 };
@@ -147,7 +147,7 @@ class connection {
   // protocol's object.
   context& memory() const noexcept { return *memory_; }
   // The peer's address. Throws io_error; usage_error for a stream that is not a TCP connection.
-  endpoint peer() const { return wire_.peer(wire_.of); }
+  endpoint peer() const { return wire_.peer(wire_.peer_stream); }
 
  private:
   friend protocols::runner;
@@ -169,10 +169,10 @@ class callbacks {
   callbacks& operator=(const callbacks&) = delete;
   virtual ~callbacks() = default;
   virtual void made(connection& by, outgoing& out) = 0;
-  virtual void received(connection& by, const given& what, outgoing& out) = 0;
+  virtual void received(connection& by, const given& input, outgoing& out) = 0;
   virtual void sent(connection& by, outgoing& out) = 0;
   virtual void closed(connection& by, outgoing& out) = 0;
-  virtual void failed(connection& by, const given& what, outgoing& out) = 0;
+  virtual void failed(connection& by, const given& input, outgoing& out) = 0;
 
   std::string_view first{};  // initial_bytes
   bool by_lines = false, hears_of_data = false, hears_of_sent = false, hears_of_errors = false;
@@ -189,7 +189,7 @@ inline constexpr bool is_optional<std::optional<T>> = true;
 
 // Copies the text into the context, where it lives as long as other objects that the callback made
 // there.
-std::string_view keep_text(context& in, std::string_view text);
+std::string_view keep_text(context& memory, std::string_view text);
 
 template <class Value>
 void store(outgoing& out, context& memory, Value&& value) {
@@ -317,19 +317,19 @@ class callbacks_of final : public callbacks {
       take(by, out, [&]() -> decltype(auto) { return protocol_.connection_made(); });
     }
   }
-  void received(connection& by, const given& what, outgoing& out) override {
+  void received(connection& by, const given& input, outgoing& out) override {
     if constexpr (has_lines<connection&, lines_type>) {
-      take(by, out, [&]() -> decltype(auto) { return protocol_.lines_received(by, what.lines); });
+      take(by, out, [&]() -> decltype(auto) { return protocol_.lines_received(by, input.lines); });
     } else if constexpr (has_lines<lines_type>) {
-      take(by, out, [&]() -> decltype(auto) { return protocol_.lines_received(what.lines); });
+      take(by, out, [&]() -> decltype(auto) { return protocol_.lines_received(input.lines); });
     } else if constexpr (has_data<connection&, bytes_type>) {
-      take(by, out, [&]() -> decltype(auto) { return protocol_.data_received(by, what.bytes); });
+      take(by, out, [&]() -> decltype(auto) { return protocol_.data_received(by, input.bytes); });
     } else if constexpr (has_data<bytes_type>) {
-      take(by, out, [&]() -> decltype(auto) { return protocol_.data_received(what.bytes); });
+      take(by, out, [&]() -> decltype(auto) { return protocol_.data_received(input.bytes); });
     } else if constexpr (has_data<connection&, text_type>) {
-      take(by, out, [&]() -> decltype(auto) { return protocol_.data_received(by, what.text); });
+      take(by, out, [&]() -> decltype(auto) { return protocol_.data_received(by, input.text); });
     } else if constexpr (has_data<text_type>) {
-      take(by, out, [&]() -> decltype(auto) { return protocol_.data_received(what.text); });
+      take(by, out, [&]() -> decltype(auto) { return protocol_.data_received(input.text); });
     }
   }
   void sent(connection& by, outgoing& out) override {
@@ -346,11 +346,11 @@ class callbacks_of final : public callbacks {
       take(by, out, [&]() -> decltype(auto) { return protocol_.connection_closed(); });
     }
   }
-  void failed(connection& by, const given& what, outgoing& out) override {
+  void failed(connection& by, const given& input, outgoing& out) override {
     if constexpr (has_error<connection&, error_type>) {
-      take(by, out, [&]() -> decltype(auto) { return protocol_.error(by, what.error); });
+      take(by, out, [&]() -> decltype(auto) { return protocol_.error(by, input.error); });
     } else if constexpr (has_error<error_type>) {
-      take(by, out, [&]() -> decltype(auto) { return protocol_.error(what.error); });
+      take(by, out, [&]() -> decltype(auto) { return protocol_.error(input.error); });
     }
   }
 
@@ -363,7 +363,7 @@ class callbacks_of final : public callbacks {
 enum class failures_to : std::uint8_t { awaiting_task, program };
 
 // Runs a connection from its beginning to its end.
-task<> run(callbacks& its, wire on, const protocol_options& options, failures_to whom);
+task<> run(callbacks& handlers, wire on, const protocol_options& options, failures_to receiver);
 
 }  // namespace protocols
 

@@ -26,7 +26,7 @@ class connection_limit final : public admission {
   // Permission for one connection, until it is destroyed.
   class permit {
    public:
-    explicit permit(std::shared_ptr<connection_limit> in) noexcept;
+    explicit permit(std::shared_ptr<connection_limit> limit) noexcept;
     permit(permit&& other) noexcept = default;
     permit& operator=(permit&&) = delete;
     ~permit();
@@ -43,11 +43,11 @@ class connection_limit final : public admission {
 };
 
 template <class Stream>
-wire wire_of(Stream& of) noexcept {
-  return {of, [](stream& one) { static_cast<Stream&>(one).shutdown_write(); },
-          [](const stream& one) -> endpoint {
+wire wire_of(Stream& accepted) noexcept {
+  return {accepted, [](stream& closed) { static_cast<Stream&>(closed).shutdown_write(); },
+          [](const stream& asked) -> endpoint {
             if constexpr (requires(const Stream& it) { it.peer(); }) {
-              return static_cast<const Stream&>(one).peer();
+              return static_cast<const Stream&>(asked).peer();
             } else {
               throw usage_error(
                   "troupe: connection::peer: only a TCP connection has an address; do not call it "
@@ -59,8 +59,8 @@ wire wire_of(Stream& of) noexcept {
 template <class Protocol, class Stream, class... Args>
 task<> serve_one(Stream peer, connection_limit::permit held, Args... args) {
   Protocol protocol(std::move(args)...);
-  callbacks_of<Protocol> its(protocol);
-  co_await run(its, wire_of(peer), held.options(), failures_to::program);
+  callbacks_of<Protocol> handlers(protocol);
+  co_await run(handlers, wire_of(peer), held.options(), failures_to::program);
 }
 
 }  // namespace protocols
@@ -150,8 +150,8 @@ task<> serve_protocol(Listener listener, protocol_options options = {}, Args... 
 // task has ended.
 template <class Stream, class Protocol>
 task<> run_protocol(Stream peer, Protocol& protocol, protocol_options options = {}) {
-  protocols::callbacks_of<Protocol> its(protocol);
-  co_await protocols::run(its, protocols::wire_of(peer), options,
+  protocols::callbacks_of<Protocol> handlers(protocol);
+  co_await protocols::run(handlers, protocols::wire_of(peer), options,
                           protocols::failures_to::awaiting_task);
 }
 
@@ -161,8 +161,8 @@ template <class Protocol, class... Args>
 task<Protocol> connect_protocol(endpoint to, protocol_options options = {}, Args... args) {
   tcp_stream peer = co_await tcp_stream::connect(to).stop(options.stop);
   Protocol protocol(std::move(args)...);
-  protocols::callbacks_of<Protocol> its(protocol);
-  co_await protocols::run(its, protocols::wire_of(peer), options,
+  protocols::callbacks_of<Protocol> handlers(protocol);
+  co_await protocols::run(handlers, protocols::wire_of(peer), options,
                           protocols::failures_to::awaiting_task);
   co_return protocol;
 }
