@@ -222,7 +222,7 @@ class guarded {
             given->set_exception(std::current_exception());
           }
         },
-        [given](std::exception_ptr what) { given->set_exception(std::move(what)); });
+        [given](std::exception_ptr failure) { given->set_exception(std::move(failure)); });
     return later;
   }
 

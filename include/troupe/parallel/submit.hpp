@@ -45,11 +45,11 @@ class call {
   explicit call(F given, Given&&... args)
       : function_(std::move(given)), args_(std::forward<Given>(args)...) {}
 
-  decltype(auto) operator()(context& here) {
+  decltype(auto) operator()(context& memory) {
     return std::apply(
         [&](Args&... args) -> decltype(auto) {
           if constexpr (takes_context) {
-            return std::invoke(function_, here, args...);
+            return std::invoke(function_, memory, args...);
           } else {
             return std::invoke(function_, args...);
           }
@@ -67,8 +67,8 @@ struct drop_value {
   void operator()(Value&&...) const noexcept {}
 };
 struct throw_error {
-  [[noreturn]] void operator()(std::exception_ptr what) const {
-    std::rethrow_exception(std::move(what));
+  [[noreturn]] void operator()(std::exception_ptr failure) const {
+    std::rethrow_exception(std::move(failure));
   }
 };
 
@@ -100,14 +100,14 @@ struct attempt {
   // Makes the call. An exception from it is its result.
   void make() noexcept {
     try {
-      here = make_context();
+      memory = make_context();
       if constexpr (!Work::is_coroutine) {
-        context_scope inside(*here);
+        context_scope inside(*memory);
         if constexpr (std::is_void_v<value>) {
-          job.called(*here);
+          job.called(*memory);
           result.set();
         } else {
-          result.set(job.called(*here));
+          result.set(job.called(*memory));
         }
       }
     } catch (...) {
@@ -118,11 +118,11 @@ struct attempt {
   // Calls the callback, or the errback with the error of the call or of the callback.
   void deliver() noexcept {
     // moved, since the context may end with its report
-    std::exception_ptr what = result.take_failure();
+    std::exception_ptr failure = result.take_failure();
     try {
       std::optional<context_scope> inside;
-      if (here) inside.emplace(*here);
-      if (what == nullptr) {
+      if (memory) inside.emplace(*memory);
+      if (failure == nullptr) {
         if constexpr (std::is_void_v<value>) {
           job.on_value();
         } else {
@@ -131,22 +131,22 @@ struct attempt {
         return;
       }
     } catch (...) {
-      what = std::current_exception();
+      failure = std::current_exception();
     }
     try {
       std::optional<context_scope> inside;
-      if (here) inside.emplace(*here);
-      return job.on_error(what);
+      if (memory) inside.emplace(*memory);
+      return job.on_error(failure);
     } catch (...) {
-      what = std::current_exception();
+      failure = std::current_exception();
     }
-    report(std::move(what), std::move(here));
+    report(std::move(failure), std::move(memory));
   }
 
   static void deliver_in_turn(void* self) noexcept { static_cast<attempt*>(self)->deliver(); }
 
   Work& job;
-  owned_context here;  // destroyed after the result
+  owned_context memory;  // destroyed after the result
   tasks::result_of<value> result;
 };
 
@@ -156,10 +156,10 @@ task<> await_call(attempt<Work>& tried) {
   using value = typename Work::value;
   try {
     if constexpr (std::is_void_v<value>) {
-      co_await tried.job.called(*tried.here);
+      co_await tried.job.called(*tried.memory);
       tried.result.set();
     } else {
-      tried.result.set(co_await tried.job.called(*tried.here));
+      tried.result.set(co_await tried.job.called(*tried.memory));
     }
   } catch (...) {
     tried.result.fail(std::current_exception());
@@ -167,7 +167,7 @@ task<> await_call(attempt<Work>& tried) {
   const bool ends = co_await being_cancelled();
   // An exception must not outlive its context.
   if (ends && tried.result.failed())
-    end_cancelled(tried.result.take_failure(), std::move(tried.here));
+    end_cancelled(tried.result.take_failure(), std::move(tried.memory));
 }
 
 template <class Work>
@@ -184,8 +184,8 @@ task<> run(Work work) {
   future<bool> done = run_in_turn(work.actor.get(), &tried, &attempt<Work>::deliver_in_turn);
   const bool handled = co_await std::move(done);
   // If the actor has stopped and not handled the result, no other code would learn of the failure.
-  if (std::exception_ptr what = handled ? nullptr : tried.result.take_failure())
-    report(std::move(what), std::move(tried.here));
+  if (std::exception_ptr failure = handled ? nullptr : tried.result.take_failure())
+    report(std::move(failure), std::move(tried.memory));
 }
 
 }  // namespace submissions
@@ -225,9 +225,9 @@ class submission {
   void begin(Callback&& callback, Errback&& errback) {
     open_ = false;
     using work = submissions::work<Call, std::decay_t<Callback>, std::decay_t<Errback>>;
-    work made{std::move(call_), std::forward<Callback>(callback), std::forward<Errback>(errback),
-              submissions::actor_hold()};
-    submissions::start(runtime_, submissions::run(std::move(made)));
+    work started{std::move(call_), std::forward<Callback>(callback), std::forward<Errback>(errback),
+                 submissions::actor_hold()};
+    submissions::start(runtime_, submissions::run(std::move(started)));
   }
 
   runtime* runtime_;
@@ -240,8 +240,9 @@ namespace submissions {
 
 template <class F, class... Args>
 auto submitted(runtime* on, F&& function, Args&&... args) {
-  using made = call<std::decay_t<F>, std::decay_t<Args>...>;
-  return submission<made>(on, made(std::forward<F>(function), std::forward<Args>(args)...));
+  using made_call = call<std::decay_t<F>, std::decay_t<Args>...>;
+  return submission<made_call>(on,
+                               made_call(std::forward<F>(function), std::forward<Args>(args)...));
 }
 
 }  // namespace submissions

@@ -25,16 +25,16 @@ void start(runtime* rt, task<> run);
 // until run() has thrown the failure, and until the next one that run() throws; otherwise it ends
 // at once. The caller must hold no other reference to the exception. `describes` names the failed
 // call; null: a submitted call.
-void report(std::exception_ptr what, owned_context of,
+void report(std::exception_ptr failure, owned_context memory,
             sched::message::handler describes = nullptr) noexcept;
 
 // A cancelled call has failed: throws cancelled, which refers to no context, and reports any other
 // exception.
-[[noreturn]] void end_cancelled(std::exception_ptr what, owned_context of);
+[[noreturn]] void end_cancelled(std::exception_ptr failure, owned_context memory);
 
 // Calls `run` in a turn of the actor. The future becomes true when that was done, false if the
 // actor had stopped. The caller holds the actor. Throws std::bad_alloc.
-future<bool> run_in_turn(void* actor, void* what, void (*run)(void* what) noexcept);
+future<bool> run_in_turn(void* actor, void* argument, void (*run)(void* argument) noexcept);
 
 using tasks::being_cancelled;
 
