@@ -49,7 +49,8 @@ void add_time(std::string& line_text, const ::timespec& now) {
 }
 
 bool is_plain(std::string_view text) noexcept {
-  return std::all_of(text.begin(), text.end(), [](char one) { return one >= ' ' && one < 127; });
+  return std::all_of(text.begin(), text.end(),
+                     [](char letter) { return letter >= ' ' && letter < 127; });
 }
 
 // Whether a value needs quotes in the form for people.
@@ -68,10 +69,10 @@ std::array<char, 2 * Bytes> hex_of(const std::array<std::uint8_t, Bytes>& bytes)
   return text;
 }
 
-std::string text_of(const std::exception_ptr& what) {
-  if (what == nullptr) return "none";
+std::string text_of(const std::exception_ptr& failure) {
+  if (failure == nullptr) return "none";
   try {
-    std::rethrow_exception(what);
+    std::rethrow_exception(failure);
   } catch (const std::exception& e) {
     return e.what();
   } catch (...) {

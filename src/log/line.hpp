@@ -20,8 +20,8 @@ class line {
   line(const line&) = delete;
   line& operator=(const line&) = delete;
 
-  void begin(level of, std::string_view logger, std::string_view text);
-  void add(const field& one);
+  void begin(level severity, std::string_view logger, std::string_view text);
+  void add(const field& added);
   // The actor and the trace in which the calling thread runs, and the line break.
   void end();
   const std::string& text() const noexcept { return text_; }
@@ -31,7 +31,7 @@ class line {
   template <class Value>
   void add_bare(Value value);
   void add_number(double number);
-  void add_value(const field& one);
+  void add_value(const field& shown);
   void add_text(std::string_view text);
   void add_plain(std::string_view text);
   void add_member(std::string_view name, std::string_view value);

@@ -48,7 +48,9 @@ logger::logger(std::string_view name) {
   state_ = &find(name);
 }
 
-std::string_view name_of(level of) noexcept { return names[static_cast<std::size_t>(of)]; }
+std::string_view name_of(level severity) noexcept {
+  return names[static_cast<std::size_t>(severity)];
+}
 
 bool level_of(std::string_view text, level& to) noexcept {
   for (std::size_t i = 0; i < names.size(); ++i) {
@@ -102,14 +104,14 @@ std::unique_ptr<record> record_to_keep(const logger_state& by) noexcept {
 }  // namespace
 
 // Out of memory, the line is dropped.
-TROUPE_NOINLINE void write(const logger_state& by, level of, std::string_view text,
+TROUPE_NOINLINE void write(const logger_state& by, level severity, std::string_view text,
                            fields with) noexcept {
   base::make_crash_stack();  // so that the buffer is written though this thread's stack is used up
   writer& destination = writer::get();
   std::unique_ptr<record> kept = record_to_keep(by);
   try {
     line text_line(destination.form_now(), kept.get());
-    text_line.begin(of, by.name, text);
+    text_line.begin(severity, by.name, text);
     for (const field& extra : with) text_line.add(extra);
     text_line.end();
     destination.add(text_line.text());

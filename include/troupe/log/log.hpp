@@ -124,7 +124,7 @@ class field {
 using fields = std::initializer_list<field>;
 
 // Writes a field into a line, in the form of the log.
-void add_field(line& to, const field& one);
+void add_field(line& target, const field& added);
 template <class Make>
 void field::add_made(const void* make, std::string_view name, line& to) {
   const auto& value = (*static_cast<const Make*>(make))();
@@ -139,12 +139,12 @@ struct logger_state {
   std::string_view name;
   logger_state* next = nullptr;
   // order: relaxed  a thread may see a change a little late
-  TROUPE_INLINE bool is_on(level of) const noexcept {
-    return static_cast<std::uint8_t>(of) >= least.load(std::memory_order_relaxed);
+  TROUPE_INLINE bool is_on(level severity) const noexcept {
+    return static_cast<std::uint8_t>(severity) >= least.load(std::memory_order_relaxed);
   }
 };
 extern logger_state root_state;
-void write(const logger_state& by, level of, std::string_view text, fields with) noexcept;
+void write(const logger_state& by, level severity, std::string_view text, fields with) noexcept;
 
 // A logger with a name, and with a level that can be changed by it. Loggers of one name share it.
 // Cheap to copy. Thread: any. Throws std::bad_alloc.
@@ -161,10 +161,10 @@ class logger {
  public:
   explicit logger(std::string_view name);
 
-  bool is_on(level of) const noexcept { return state_->is_on(of); }
-  void write(level of, std::string_view text, fields with = {}) const noexcept {
-    if (is_on(of)) [[unlikely]]
-      log::write(*state_, of, text, with);
+  bool is_on(level severity) const noexcept { return state_->is_on(severity); }
+  void write(level severity, std::string_view text, fields with = {}) const noexcept {
+    if (is_on(severity)) [[unlikely]]
+      log::write(*state_, severity, text, with);
   }
   void trace(std::string_view text, fields with = {}) const noexcept {
     write(level::trace, text, with);
@@ -187,7 +187,7 @@ class logger {
 };
 
 // The same for the logger without a name.
-inline bool is_on(level of) noexcept { return root_state.is_on(of); }
+inline bool is_on(level severity) noexcept { return root_state.is_on(severity); }
 inline void trace(std::string_view text, fields with = {}) noexcept {
   if (is_on(level::trace)) [[unlikely]]
     write(root_state, level::trace, text, with);
@@ -213,7 +213,7 @@ void set_level(level least);
 void set_level(std::string_view name, level least);
 // Returns the level of that name; nothing for another text.
 bool level_of(std::string_view text, level& to) noexcept;
-std::string_view name_of(level of) noexcept;
+std::string_view name_of(level severity) noexcept;
 struct named_level {
   std::string name;  // empty: the logger without a name
   level least;
