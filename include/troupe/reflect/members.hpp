@@ -63,7 +63,7 @@ extern const named<T> only_named;
 
 template <class Member>
 struct address {
-  const Member* of;
+  const Member* member;
 };
 template <class Member>
 address(const Member*) -> address<Member>;
@@ -116,13 +116,13 @@ template <aggregate T, std::size_t I>
 using member_type = std::remove_reference_t<
     std::tuple_element_t<I, decltype(parts::tie_members(std::declval<T&>()))>>;
 
-// Calls what(name, member) for each member, in their order.
-template <class T, class What>
+// Calls call(name, member) for each member, in their order.
+template <class T, class Call>
 requires aggregate<std::remove_const_t<T>>
-constexpr void for_each_member(T& object, What&& what) {
+constexpr void for_each_member(T& object, Call&& call) {
   const auto members = reflect::tie_members(object);
   [&]<std::size_t... I>(std::index_sequence<I...>) {
-    (static_cast<void>(what(member_names<std::remove_const_t<T>>[I], std::get<I>(members))), ...);
+    (static_cast<void>(call(member_names<std::remove_const_t<T>>[I], std::get<I>(members))), ...);
   }
   (std::make_index_sequence<member_count<std::remove_const_t<T>>>());
 }
