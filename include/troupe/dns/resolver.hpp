@@ -45,8 +45,8 @@ using lookup = tasks::limited_task<lookup_call>;
 // Example (declarations):
 //     troupe::task<troupe::tcp_stream> connect_by_name(std::string host) {
 //       const auto found = co_await troupe::resolve(host, 443).timeout(std::chrono::seconds(5));
-//       for (const troupe::endpoint& one : found) {
-//         try { co_return co_await troupe::tcp_stream::connect(one); }
+//       for (const troupe::endpoint& address : found) {
+//         try { co_return co_await troupe::tcp_stream::connect(address); }
 //         catch (const troupe::io_error&) {}
 //       }
 //       throw std::runtime_error(host + " cannot be reached");
