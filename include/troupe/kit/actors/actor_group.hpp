@@ -79,7 +79,7 @@ class group_state {
     if (at != self->all_.end() && at->second.number == number) at->second.watch = std::move(watch);
     return true;
   }
-  bool remove(const ref<T>& member) { return remove(ref_access::cell_of(member), 0); }
+  bool remove(const ref<T>& actor) { return remove(ref_access::cell_of(actor), 0); }
 
   chosen choose() {
     const std::lock_guard lock(mutex_);
