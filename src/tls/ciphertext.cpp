@@ -18,8 +18,8 @@ struct spare_blocks {
 
 spare_blocks& spare() {
   // The object is never destroyed: a connection may outlive the statics of the program.
-  static spare_blocks& is = *new spare_blocks;
-  return is;
+  static spare_blocks& blocks = *new spare_blocks;
+  return blocks;
 }
 
 }  // namespace

@@ -217,7 +217,7 @@ task<std::size_t> write_call::start(tasks::limits within) && {
 }
 
 bool read_ahead::must_wait(const tls_stream& from) noexcept {
-  return from.connection_.is != nullptr && from.connection_.is->is_read();
+  return from.connection_.connection != nullptr && from.connection_.connection->is_read();
 }
 void read_ahead::hold(std::string_view bytes) {
   on_->put_back(std::as_bytes(std::span(bytes)), held_);
@@ -262,27 +262,27 @@ tls_stream tls_stream::server(const tls_context& self, stream&& in, stream&& out
 }
 
 const tls::connection_ptr& tls_stream::on() const {
-  if (connection_.is == nullptr)
+  if (connection_.connection == nullptr)
     throw usage_error("troupe: tls_stream: it is not open: it was closed or moved from");
-  return connection_.is;
+  return connection_.connection;
 }
 
 bool tls_stream::is_open() const noexcept {
-  return connection_.is != nullptr && connection_.is->in().is_open();
+  return connection_.connection != nullptr && connection_.connection->in().is_open();
 }
 int tls_stream::fd() const noexcept {
-  return connection_.is == nullptr ? -1 : connection_.is->in().fd();
+  return connection_.connection == nullptr ? -1 : connection_.connection->in().fd();
 }
 bool tls_stream::has_input() const noexcept {
-  return connection_.is != nullptr && connection_.is->has_input();
+  return connection_.connection != nullptr && connection_.connection->has_input();
 }
 void tls_stream::close() noexcept {
-  if (connection_.is != nullptr) connection_.is->close();
+  if (connection_.connection != nullptr) connection_.connection->close();
 }
 
 std::string tls_stream::alpn() const {
-  if (connection_.is == nullptr) return {};
-  return connection_.is->inspect([](SSL& ssl) {
+  if (connection_.connection == nullptr) return {};
+  return connection_.connection->inspect([](SSL& ssl) {
     const unsigned char* chosen = nullptr;
     unsigned int bytes = 0;
     SSL_get0_alpn_selected(&ssl, &chosen, &bytes);
@@ -292,28 +292,28 @@ std::string tls_stream::alpn() const {
 }
 
 std::string tls_stream::version() const {
-  if (connection_.is == nullptr) return {};
-  return connection_.is->inspect([](SSL& ssl) {
+  if (connection_.connection == nullptr) return {};
+  return connection_.connection->inspect([](SSL& ssl) {
     return std::string(SSL_is_init_finished(&ssl) != 0 ? SSL_get_version(&ssl) : "");
   });
 }
 
 std::string tls_stream::cipher() const {
-  if (connection_.is == nullptr) return {};
-  return connection_.is->inspect([](SSL& ssl) {
+  if (connection_.connection == nullptr) return {};
+  return connection_.connection->inspect([](SSL& ssl) {
     const char* name = SSL_get_cipher_name(&ssl);
     return std::string(SSL_get_current_cipher(&ssl) == nullptr ? "" : name);
   });
 }
 
 bool tls_stream::resumed() const {
-  return connection_.is != nullptr &&
-         connection_.is->inspect([](SSL& ssl) { return SSL_session_reused(&ssl) != 0; });
+  return connection_.connection != nullptr &&
+         connection_.connection->inspect([](SSL& ssl) { return SSL_session_reused(&ssl) != 0; });
 }
 
 std::optional<tls_certificate> tls_stream::peer_certificate() const {
-  if (connection_.is == nullptr) return std::nullopt;
-  return connection_.is->inspect([](SSL& ssl) -> std::optional<tls_certificate> {
+  if (connection_.connection == nullptr) return std::nullopt;
+  return connection_.connection->inspect([](SSL& ssl) -> std::optional<tls_certificate> {
     const X509* certificate = SSL_get0_peer_certificate(&ssl);
     if (certificate == nullptr) return std::nullopt;
     ERR_clear_error();
@@ -325,12 +325,12 @@ std::optional<tls_certificate> tls_stream::peer_certificate() const {
 
 tls_stream::owned& tls_stream::owned::operator=(owned&& other) noexcept {
   if (this == &other) return *this;
-  if (is != nullptr) is->close();
-  is = std::move(other.is);
+  if (connection != nullptr) connection->close();
+  connection = std::move(other.connection);
   return *this;
 }
 tls_stream::owned::~owned() {
-  if (is != nullptr) is->close();
+  if (connection != nullptr) connection->close();
 }
 
 }  // namespace troupe

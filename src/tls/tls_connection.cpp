@@ -395,7 +395,7 @@ void connection::keep_session(session_ptr session) noexcept {
 }
 
 const BIO_METHOD* connection::bio_method() {
-  static const BIO_METHOD* is = [] {
+  static const BIO_METHOD* troupe_method = [] {
     BIO_METHOD* method = BIO_meth_new(BIO_get_new_index() | BIO_TYPE_SOURCE_SINK, "troupe");
     if (method == nullptr) throw std::bad_alloc();
     BIO_meth_set_read_ex(method, &bio_read);
@@ -403,7 +403,7 @@ const BIO_METHOD* connection::bio_method() {
     BIO_meth_set_ctrl(method, &bio_control);
     return method;
   }();
-  return is;
+  return troupe_method;
 }
 
 int connection::bio_read(BIO* bio, char* to, std::size_t room, std::size_t* count) noexcept {

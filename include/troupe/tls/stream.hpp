@@ -212,10 +212,10 @@ class tls_stream {
     return tasks::limited_task<tls::write_call>(std::in_place, on(), bytes, whole);
   }
   struct owned {  // the destructor closes
-    tls::connection_ptr is;
+    tls::connection_ptr connection;
     owned() noexcept {}
-    explicit owned(tls::connection_ptr connection) noexcept : is(std::move(connection)) {}
-    owned(owned&& other) noexcept : is(std::move(other.is)) {}
+    explicit owned(tls::connection_ptr connection) noexcept : connection(std::move(connection)) {}
+    owned(owned&& other) noexcept : connection(std::move(other.connection)) {}
     owned& operator=(owned&& other) noexcept;
     ~owned();
   };
@@ -239,8 +239,8 @@ class read_ahead {
   }
   // A stream that was moved since the read began has no connection any more.
   void see(const tls_stream& from) {
-    if (from.connection_.is != nullptr && from.connection_.is != on_) {
-      on_ = from.connection_.is;
+    if (from.connection_.connection != nullptr && from.connection_.connection != on_) {
+      on_ = from.connection_.connection;
       held_ = 0;
     }
   }
