@@ -193,9 +193,9 @@ void router::add_call(method on, std::string_view pattern, std::unique_ptr<route
     fail(pattern, "is for a method that has no routes");
   route_entry* at = nullptr;
   if (parameters == 0) {
-    auto& there = table_->exact[std::string(pattern)];
-    if (there == nullptr) there = std::make_unique<route_entry>();
-    at = there.get();
+    auto& exact = table_->exact[std::string(pattern)];
+    if (exact == nullptr) exact = std::make_unique<route_entry>();
+    at = exact.get();
   } else {
     for (const auto& known : table_->patterns) {
       if (known->segments == segments) at = known.get();

@@ -21,8 +21,8 @@ namespace troupe::http {
 // already gone.
 class secret_stream : public tls_stream {
  public:
-  secret_stream(tls_stream&& is, std::optional<endpoint> at, handshakes::ticket begun) noexcept
-      : tls_stream(std::move(is)), at_(at), begun_(std::move(begun)) {}
+  secret_stream(tls_stream&& secured, std::optional<endpoint> at, handshakes::ticket begun) noexcept
+      : tls_stream(std::move(secured)), at_(at), begun_(std::move(begun)) {}
 
   // Throws io_error when the peer had already gone.
   endpoint peer() const;

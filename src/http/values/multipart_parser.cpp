@@ -66,9 +66,9 @@ multipart_parser::step multipart_parser::next(std::string_view input) {
     case state::start: {
       // The first boundary needs no line end before it.
       const std::string_view first = std::string_view(delimiter_).substr(2);
-      const std::size_t there = std::min(input.size(), first.size());
-      const bool fits = input.substr(0, there) == first.substr(0, there);
-      if (fits && there < first.size()) return {};
+      const std::size_t compared = std::min(input.size(), first.size());
+      const bool fits = input.substr(0, compared) == first.substr(0, compared);
+      if (fits && compared < first.size()) return {};
       state_ = fits ? state::behind_boundary : state::preamble;
       return fits ? step{event::need_more, first.size(), {}} : skip_preamble(input);
     }

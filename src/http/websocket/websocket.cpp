@@ -547,8 +547,8 @@ int websocket::breach_of(unsigned first, unsigned second) const noexcept {
 }
 
 task<bool> websocket::read_frame() {
-  bool there = co_await need(2);
-  if (!there) co_return false;
+  bool has_bytes = co_await need(2);
+  if (!has_bytes) co_return false;
   const auto byte = [this](std::size_t i) { return static_cast<unsigned char>(input_[at_ + i]); };
   const unsigned first = byte(0), second = byte(1);
   if (const int breach = breach_of(first, second); breach != 0) {
@@ -564,8 +564,8 @@ task<bool> websocket::read_frame() {
                             : length == 127 ? 8
                                             : 0,
                     mask_bytes = terms_.is_client ? 0 : 4;
-  there = co_await need(2 + width + mask_bytes);
-  if (!there) co_return false;
+  has_bytes = co_await need(2 + width + mask_bytes);
+  if (!has_bytes) co_return false;
   head.bytes = width == 0 ? length : 0;
   for (std::size_t i = 0; i < width; ++i) head.bytes = head.bytes << 8 | byte(2 + i);
   std::memcpy(&head.mask, input_.data() + at_ + 2 + width, mask_bytes);

@@ -79,10 +79,10 @@ part_file open_part(const std::string& path, const std::string& url) {
     }
     // Another download may have given the part its name between open and flock.
     struct stat mine {
-    }, there{};
+    }, named{};
     if (::fstat(opened.get(), &mine) != 0) fail("fstat", name);
-    if (::stat(name.c_str(), &there) != 0 || there.st_ino != mine.st_ino ||
-        there.st_dev != mine.st_dev)
+    if (::stat(name.c_str(), &named) != 0 || named.st_ino != mine.st_ino ||
+        named.st_dev != mine.st_dev)
       continue;
     part.version = read_info(path);
     const auto bytes = static_cast<std::uint64_t>(mine.st_size);

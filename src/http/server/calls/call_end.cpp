@@ -36,15 +36,15 @@ task<bool> call_end::run(task<> function) {
 task<bool> call_end::run(task<> function, task<> watch) {
   bool has_returned = false;
   std::exception_ptr failed;
-  const auto body = [&](task_scope& both) -> task<> {
-    both.spawn(std::move(watch));
+  const auto body = [&](task_scope& branches) -> task<> {
+    branches.spawn(std::move(watch));
     task<bool> running = run(std::move(function));
     try {
       has_returned = co_await std::move(running);
     } catch (...) {
       failed = std::current_exception();
     }
-    both.cancel();
+    branches.cancel();
   };
   co_await scope(body);
   if (failed != nullptr) std::rethrow_exception(std::move(failed));

@@ -35,9 +35,9 @@ request_series* request_counts::find(const router::route* route, method by,
                             static_cast<std::size_t>(by) * 7 +
                             static_cast<std::size_t>(status_class);
   // order: acquire  pairs with the release below: the series is complete
-  request_series* const there = slots_[first % slot_count].load(std::memory_order_acquire);
-  if (there != nullptr && is_of(*there, route, by, status_class)) [[likely]]
-    return there;
+  request_series* const series = slots_[first % slot_count].load(std::memory_order_acquire);
+  if (series != nullptr && is_of(*series, route, by, status_class)) [[likely]]
+    return series;
   return find_or_make(route, by, status_class, first);
 }
 
@@ -48,8 +48,8 @@ TROUPE_NOINLINE request_series* request_counts::find_or_make(const router::route
   for (std::size_t i = 0; i < slot_count; ++i) {
     std::atomic<request_series*>& slot = slots_[(first + i) % slot_count];
     // order: acquire  pairs with the release below: the series is complete
-    request_series* there = slot.load(std::memory_order_acquire);
-    if (there == nullptr) {
+    request_series* known = slot.load(std::memory_order_acquire);
+    if (known == nullptr) {
       if (series == nullptr) {
         // order: relaxed  a limit; a slot publishes its series itself
         if (used_.fetch_add(1, std::memory_order_relaxed) >= series_max) {
@@ -62,14 +62,14 @@ TROUPE_NOINLINE request_series* request_counts::find_or_make(const router::route
       }
       // order: release  publishes the series; pairs with the acquire above and in for_each
       // order: acquire  of the one that another thread has put there
-      if (slot.compare_exchange_strong(there, series.get(), std::memory_order_acq_rel,
+      if (slot.compare_exchange_strong(known, series.get(), std::memory_order_acq_rel,
                                        std::memory_order_acquire))
         return series.release();
     }
-    if (is_of(*there, route, by, status_class)) {
+    if (is_of(*known, route, by, status_class)) {
       // order: relaxed  as above
       if (series != nullptr) used_.fetch_sub(1, std::memory_order_relaxed);
-      return there;
+      return known;
     }
   }
   return nullptr;
