@@ -17,7 +17,9 @@ std::string read_all(parser& reading, std::string_view bytes,
                      const std::vector<std::size_t>& arrivals, bool ends = false) {
   std::string story, body, input;
   std::size_t given = 0, next = 0;
-  const auto tell = [&](const std::string& what) { story += (story.empty() ? "" : "; ") + what; };
+  const auto tell = [&](const std::string& event_text) {
+    story += (story.empty() ? "" : "; ") + event_text;
+  };
   for (;;) {
     const parser::step step = reading.next(input);
     body += step.body;
@@ -30,8 +32,8 @@ std::string read_all(parser& reading, std::string_view bytes,
     if (step.what == parser::event::end) {
       tell(body.empty() ? "end" : "end [" + body + "]");
       body.clear();
-      for (const field one : reading.trailer())
-        tell(std::string(one.name) + "=" + std::string(one.value));
+      for (const field field : reading.trailer())
+        tell(std::string(field.name) + "=" + std::string(field.value));
     }
     if (step.what == parser::event::refused) {
       tell("refused " + std::to_string(status_of(reading.why())) + " " + text_of(reading.why()));
@@ -77,11 +79,11 @@ TEST(http_parser, refuses_a_chunk_by_its_announced_length) {
   }
 }
 
-std::string in_words(const vector& one) {
-  return one.wrong == fault::none
-             ? std::string(one.story)
-             : std::string(one.story) + (one.story.empty() ? "" : "; ") + "refused " +
-                   std::to_string(status_of(one.wrong)) + " " + text_of(one.wrong);
+std::string in_words(const vector& expected) {
+  return expected.wrong == fault::none
+             ? std::string(expected.story)
+             : std::string(expected.story) + (expected.story.empty() ? "" : "; ") + "refused " +
+                   std::to_string(status_of(expected.wrong)) + " " + text_of(expected.wrong);
 }
 
 // A value over several lines has spaces for its line ends, in an answer (RFC 9112, 5.2).
@@ -112,7 +114,8 @@ const folded_answer folded_answers[] = {
 
 std::string fields_of(const fields& all) {
   std::string story;
-  for (const field one : all) story += std::string(one.name) + "=" + std::string(one.value) + "; ";
+  for (const field field : all)
+    story += std::string(field.name) + "=" + std::string(field.value) + "; ";
   return story;
 }
 
@@ -138,10 +141,10 @@ std::string read_answer(std::string_view bytes, std::size_t split) {
 }
 
 TEST(http_parser, folded_values_of_answers_are_unfolded) {
-  for (const folded_answer& one : folded_answers) {
-    const std::string bytes = std::string(ok) + std::string(one.bytes) + std::string(sized);
+  for (const folded_answer& folded : folded_answers) {
+    const std::string bytes = std::string(ok) + std::string(folded.bytes) + std::string(sized);
     for (std::size_t at = 1; at <= bytes.size(); ++at)
-      ASSERT_EQ(read_answer(bytes, at), one.story) << one.name << ", split at " << at;
+      ASSERT_EQ(read_answer(bytes, at), folded.story) << folded.name << ", split at " << at;
   }
 }
 
@@ -162,22 +165,24 @@ TEST(http_parser, folded_trailers_and_framing_of_answers_are_unfolded) {
 TEST(http_parser, there_are_at_least_150_vectors) { EXPECT_GE(std::size(vectors), 150u); }
 
 TEST(http_parser, vectors_whole) {
-  for (const vector& one : vectors) EXPECT_EQ(read_requests(one.bytes), in_words(one)) << one.name;
+  for (const vector& tested : vectors)
+    EXPECT_EQ(read_requests(tested.bytes), in_words(tested)) << tested.name;
 }
 
 TEST(http_parser, vectors_in_two_parts_split_anywhere) {
-  for (const vector& one : vectors) {
-    for (std::size_t at = 1; at < one.bytes.size(); ++at) {
-      ASSERT_EQ(read_requests(one.bytes, {at}), in_words(one)) << one.name << ", split at " << at;
+  for (const vector& tested : vectors) {
+    for (std::size_t at = 1; at < tested.bytes.size(); ++at) {
+      ASSERT_EQ(read_requests(tested.bytes, {at}), in_words(tested))
+          << tested.name << ", split at " << at;
     }
   }
 }
 
 TEST(http_parser, vectors_byte_by_byte) {
-  for (const vector& one : vectors) {
+  for (const vector& tested : vectors) {
     std::vector<std::size_t> each;
-    for (std::size_t at = 1; at < one.bytes.size(); ++at) each.push_back(at);
-    EXPECT_EQ(read_requests(one.bytes, each), in_words(one)) << one.name;
+    for (std::size_t at = 1; at < tested.bytes.size(); ++at) each.push_back(at);
+    EXPECT_EQ(read_requests(tested.bytes, each), in_words(tested)) << tested.name;
   }
 }
 

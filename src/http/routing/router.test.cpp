@@ -39,32 +39,32 @@ TEST(http_router, literals_win_over_parameters_and_those_over_a_rest) {
 
 TEST(http_router, patterns_that_make_no_sense) {
   router routes;
-  const auto one = [](int) { return response(); };
+  const auto handler = [](int) { return response(); };
   EXPECT_THROW(routes.get("a", none), usage_error);
   EXPECT_THROW(routes.get("", none), usage_error);
-  EXPECT_THROW(routes.get("/{x", one), usage_error);
-  EXPECT_THROW(routes.get("/{}", one), usage_error);
-  EXPECT_THROW(routes.get("/a{x}", one), usage_error);
-  EXPECT_THROW(routes.get("/{x...}/b", one), usage_error);
-  EXPECT_THROW(routes.get("/{x}/{y}", one), usage_error);
-  EXPECT_THROW(routes.get("/a", one), usage_error);
+  EXPECT_THROW(routes.get("/{x", handler), usage_error);
+  EXPECT_THROW(routes.get("/{}", handler), usage_error);
+  EXPECT_THROW(routes.get("/a{x}", handler), usage_error);
+  EXPECT_THROW(routes.get("/{x...}/b", handler), usage_error);
+  EXPECT_THROW(routes.get("/{x}/{y}", handler), usage_error);
+  EXPECT_THROW(routes.get("/a", handler), usage_error);
   EXPECT_THROW(routes.add(method::connect, "/a", none), usage_error);
   routes.get("/a", none);
   EXPECT_THROW(routes.get("/a", none), usage_error);
   routes.post("/a", none);
   EXPECT_EQ(router::allowed(routes.find(method::put, "/a").methods), "GET, HEAD, POST, OPTIONS");
-  routes.get("/b/{x}", one);
-  EXPECT_THROW(routes.get("/b/{y}", one), usage_error);
+  routes.get("/b/{x}", handler);
+  EXPECT_THROW(routes.get("/b/{y}", handler), usage_error);
   EXPECT_THROW(routes.get("/a", none), usage_error);
 }
 
 TEST(http_router, a_path_has_the_methods_of_all_patterns_that_fit_it) {
   router routes;
-  const auto one = [](std::string) { return response(); };
+  const auto handler = [](std::string) { return response(); };
   routes.get("/users/me", none, {.body_bytes = 1});
-  routes.del("/users/{id}", one, {.body_bytes = 2});
-  routes.put("/users/{name}", one, {.body_bytes = 3});
-  routes.post("/{rest...}", one, {.body_bytes = 4});
+  routes.del("/users/{id}", handler, {.body_bytes = 2});
+  routes.put("/users/{name}", handler, {.body_bytes = 3});
+  routes.post("/{rest...}", handler, {.body_bytes = 4});
   const auto found = [&](method by, std::string_view path) {
     const router::found at = routes.find(by, path);
     return at.handler == nullptr ? router::allowed(at.methods)
@@ -82,11 +82,11 @@ TEST(http_router, a_path_has_the_methods_of_all_patterns_that_fit_it) {
 
 TEST(http_router, remove_takes_a_route_away) {
   router routes;
-  const auto one = [](std::string) { return response(); };
+  const auto handler = [](std::string) { return response(); };
   routes.get("/a", none).post("/a", none).add(method::head, "/a", none);
-  routes.get("/users/{id}", one, {.body_bytes = 1})
-      .del("/users/{name}", one, {.body_bytes = 2})
-      .get("/{rest...}", one, {.body_bytes = 3});
+  routes.get("/users/{id}", handler, {.body_bytes = 1})
+      .del("/users/{name}", handler, {.body_bytes = 2})
+      .get("/{rest...}", handler, {.body_bytes = 3});
   EXPECT_EQ(routes.remove("/b"), 0u);
   EXPECT_EQ(routes.remove("/{x}"), 0u);
   EXPECT_EQ(routes.remove(method::put, "/a"), 0u);
@@ -108,7 +108,7 @@ TEST(http_router, remove_takes_a_route_away) {
   EXPECT_EQ(routes.find(method::remove, "/users/7").handler->options.body_bytes, 2u);
   EXPECT_EQ(routes.remove(method::remove, "/users/{id}"), 1u);
   EXPECT_EQ(routes.find(method::remove, "/users/7").handler, nullptr);
-  routes.get("/users/{id}", one, {.body_bytes = 4});  // the route can be added again
+  routes.get("/users/{id}", handler, {.body_bytes = 4});  // the route can be added again
   EXPECT_EQ(found_at(routes, "/users/7"), "4 7");
   EXPECT_EQ(routes.remove("/{all...}"), 1u);
   EXPECT_EQ(found_at(routes, "/c"), "none");
@@ -148,16 +148,16 @@ TEST(http_router, a_handler_with_other_parameters_than_its_pattern_is_told_how_m
 }
 
 TEST(http_response, fields_that_would_end_the_head_are_refused) {
-  response made;
-  made.field("X-Good", "a value\t");
-  EXPECT_THROW(made.field("X", "a\r\nB: c"), usage_error);
-  EXPECT_THROW(made.field("X", "a\nb"), usage_error);
-  EXPECT_THROW(made.field("X", std::string_view("a\0b", 3)), usage_error);
-  EXPECT_THROW(made.field("X Y", "a"), usage_error);
-  EXPECT_THROW(made.field("X:", "a"), usage_error);
-  EXPECT_THROW(made.field("", "a"), usage_error);
+  response answer;
+  answer.field("X-Good", "a value\t");
+  EXPECT_THROW(answer.field("X", "a\r\nB: c"), usage_error);
+  EXPECT_THROW(answer.field("X", "a\nb"), usage_error);
+  EXPECT_THROW(answer.field("X", std::string_view("a\0b", 3)), usage_error);
+  EXPECT_THROW(answer.field("X Y", "a"), usage_error);
+  EXPECT_THROW(answer.field("X:", "a"), usage_error);
+  EXPECT_THROW(answer.field("", "a"), usage_error);
   for (const char* own : {"content-length", "Transfer-Encoding", "CONNECTION", "Date"}) {
-    EXPECT_THROW(made.field(own, "1"), usage_error);
+    EXPECT_THROW(answer.field(own, "1"), usage_error);
   }
   EXPECT_THROW(static_cast<void>(response::redirect("/a\r\nB: c")), usage_error);
 }
