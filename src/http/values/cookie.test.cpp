@@ -16,15 +16,15 @@ TEST(http_cookie, is_safe_by_default) {
 }
 
 TEST(http_cookie, has_all_attributes) {
-  const auto made = cookie("a", "")
-                        .path("/x y")
-                        .domain("example.org")
-                        .max_age(90s)
-                        .expires(std::chrono::system_clock::time_point(784'111'777s))
-                        .secure(false)
-                        .http_only(false)
-                        .site(same_site::strict);
-  EXPECT_EQ(made.text(),
+  const auto set = cookie("a", "")
+                       .path("/x y")
+                       .domain("example.org")
+                       .max_age(90s)
+                       .expires(std::chrono::system_clock::time_point(784'111'777s))
+                       .secure(false)
+                       .http_only(false)
+                       .site(same_site::strict);
+  EXPECT_EQ(set.text(),
             "a=; Path=/x y; Domain=example.org; Max-Age=90; Expires=Sun, 06 Nov 1994 08:49:37 GMT; "
             "SameSite=Strict");
   EXPECT_EQ(cookie("a", "1").path("").site(same_site::none).text(),
@@ -68,8 +68,8 @@ TEST(http_cookie, is_refused_where_clients_would_drop_it) {
 TEST(http_cookie, pairs_of_a_request) {
   std::string all;
   for (std::string_view left = "a=1; b = \"2\" ;c;=d; ;e=f=g;"; !left.empty();) {
-    const cookie_pair one = take_cookie_pair(left);
-    all += "<" + std::string(one.name) + "|" + std::string(one.value) + ">";
+    const cookie_pair pair = take_cookie_pair(left);
+    all += "<" + std::string(pair.name) + "|" + std::string(pair.value) + ">";
   }
   EXPECT_EQ(all, "<a|1><b|\"2\"><|c><|d><|><e|f=g>");
 }
