@@ -302,7 +302,7 @@ TEST(nats_subjects, have_rules) {
     ADD_FAILURE();
   } catch (const error& failed) {
     EXPECT_EQ(failed.kind(), failure::bad_subject);
-    EXPECT_NE(std::string(failed.outcome()).find("a??b"), std::string::npos) << failed.outcome();
+    EXPECT_NE(std::string(failed.what()).find("a??b"), std::string::npos) << failed.what();
   }
 }
 

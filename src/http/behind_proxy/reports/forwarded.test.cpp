@@ -14,7 +14,7 @@ namespace {
 const std::vector<network> inside{"10.0.0.0/8", "2001:db8:1::/48"};
 
 // The client of a request with these lines, which came from `peer`; "" for a Unix socket.
-std::string client_of(const std::string& lines, forwarded_field in,
+std::string client_of(const std::string& lines, forwarded_field source,
                       const std::string& peer = "10.0.0.1:5000",
                       const std::vector<network>& trusted = inside) {
   const std::string head = "GET / HTTP/1.1\r\nHost: a\r\n" + lines + "\r\n";
@@ -22,7 +22,7 @@ std::string client_of(const std::string& lines, forwarded_field in,
   EXPECT_EQ(reading.next(head).what, parser::event::head) << lines;
   const std::optional<endpoint> from =
       peer.empty() ? std::nullopt : std::optional(endpoint::parse(peer));
-  const auto found = client_behind(from, reading.head().fields, in, trusted);
+  const auto found = client_behind(from, reading.head().fields, source, trusted);
   return found ? found->to_string() : "none";
 }
 std::string listed(const std::string& list) {
@@ -33,8 +33,8 @@ std::string forwarded(const std::string& list) {
 }
 
 TEST(network, contains_the_addresses_with_its_prefix) {
-  const auto holds = [](const char* in, const char* one) {
-    return network(in).contains(endpoint::parse(std::string(one) + ":80"));
+  const auto holds = [](const char* range, const char* address) {
+    return network(range).contains(endpoint::parse(std::string(address) + ":80"));
   };
   EXPECT_TRUE(holds("10.0.0.0/8", "10.255.0.1"));
   EXPECT_FALSE(holds("10.0.0.0/8", "11.0.0.0"));
@@ -82,15 +82,15 @@ TEST(x_forwarded_for, goes_on_in_the_line_before) {
 
 TEST(x_forwarded_for, of_others_is_ignored) {
   const std::string line = "X-Forwarded-For: 192.0.2.1\r\n";
-  const auto in = forwarded_field::x_forwarded_for;
-  EXPECT_EQ(client_of(line, in, "11.0.0.1:5000"), "11.0.0.1:5000");
-  EXPECT_EQ(client_of(line, in, "10.0.0.1:5000", {}), "10.0.0.1:5000");
-  EXPECT_EQ(client_of(line, in, ""), "none");
-  EXPECT_EQ(client_of(line, in, "", {"unix"}), "192.0.2.1:0");
-  EXPECT_EQ(client_of(line, in, "[::ffff:10.0.0.1]:5000"), "192.0.2.1:0");
+  const auto source = forwarded_field::x_forwarded_for;
+  EXPECT_EQ(client_of(line, source, "11.0.0.1:5000"), "11.0.0.1:5000");
+  EXPECT_EQ(client_of(line, source, "10.0.0.1:5000", {}), "10.0.0.1:5000");
+  EXPECT_EQ(client_of(line, source, ""), "none");
+  EXPECT_EQ(client_of(line, source, "", {"unix"}), "192.0.2.1:0");
+  EXPECT_EQ(client_of(line, source, "[::ffff:10.0.0.1]:5000"), "192.0.2.1:0");
   // The proxies write the other field.
   EXPECT_EQ(client_of(line, forwarded_field::forwarded), "10.0.0.1:5000");
-  EXPECT_EQ(client_of("Forwarded: for=192.0.2.1\r\n", in), "10.0.0.1:5000");
+  EXPECT_EQ(client_of("Forwarded: for=192.0.2.1\r\n", source), "10.0.0.1:5000");
 }
 
 TEST(x_forwarded_for, ends_before_what_is_no_address) {
