@@ -82,25 +82,25 @@ bool forgetting::lost_to_another(const std::exception_ptr& failed) {
   return true;
 }
 
-void forgetting::drop(const shard_set& which) {
-  shards_.drop(which);
+void forgetting::drop(const shard_set& lost) {
+  shards_.drop(lost);
   core_.storage->act_for(shards_.all_here());
-  if (which.none()) return;
-  actors_.drop(which);
+  if (lost.none()) return;
+  actors_.drop(lost);
 }
 
 // With the mutex held. The transaction of `failed` was refused.
 void forgetting::drop_moved(const filling& failed, const std::exception_ptr& why) {
-  shard_set which;
+  shard_set lost;
   try {
     std::rethrow_exception(why);
   } catch (const shard_moved& moved) {
-    for (const std::uint32_t shard : moved.shards()) which.set(shard);
+    for (const std::uint32_t shard : moved.shards()) lost.set(shard);
     // Some may have returned meanwhile, with another fence.
-    which &= shards_.held_of(failed.data.shards);
+    lost &= shards_.held_of(failed.data.shards);
   } catch (...) {
   }
-  if (which.any()) drop(which);
+  if (lost.any()) drop(lost);
 }
 
 }  // namespace troupe::durable::parts

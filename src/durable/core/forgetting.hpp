@@ -29,7 +29,7 @@ class forgetting {
   bool lost_to_another(const std::exception_ptr& failed);
   // With the mutex held: this node does not act for these shards any more, nor does
   // its storage.
-  void drop(const shard_set& which);
+  void drop(const shard_set& lost);
 
  private:
   void drop_moved(const filling& failed, const std::exception_ptr& why);

@@ -24,12 +24,12 @@ namespace troupe::durable::parts {
 
 class commits {
  public:
-  commits(engine_core& core, forgetting& forgets, mailboxes& mail, outgoing& out,
+  commits(engine_core& core, forgetting& forgets, mailboxes& mail, outgoing& outgoing,
           inbox_reader& reader, cycle_search& search, shard_moves& moves) noexcept
       : core_(core),
         forgetting_(forgets),
         mailboxes_(mail),
-        outgoing_(out),
+        outgoing_(outgoing),
         inbox_reader_(reader),
         cycle_search_(search),
         shard_moves_(moves) {}

@@ -70,13 +70,13 @@ void shard_moves::lost(const std::vector<std::uint32_t>& shards) {
 
 // With the mutex held. If something of them is in memory, all is forgotten, as when a transaction
 // fails: the changes cannot be separated by shard.
-void shard_moves::lose(const shard_set& which) {
-  if (which.none()) return;
-  if ((working() & which).any()) {
+void shard_moves::lose(const shard_set& lost) {
+  if (lost.none()) return;
+  if ((working() & lost).any()) {
     shards_.must_forget(true);
     core_.need_commit();
   }
-  forgetting_.drop(which);
+  forgetting_.drop(lost);
 }
 
 // With the mutex held. The shards of which something begins here, runs, or waits to be stored.
@@ -101,27 +101,27 @@ std::vector<held_shard> shard_moves::hand_over(const std::vector<held_shard>& sh
   {
     guard held(core_);
     // The others have not begun here, or were lost, and have perhaps come back.
-    const shard_set which = shards_.held_of(shards);
+    const shard_set leaving = shards_.held_of(shards);
     if (closes) {
-      shards_.drain(which);
-      put_off(which, told);
+      shards_.drain(leaving);
+      put_off(leaving, told);
     }
-    const shard_set busy = working() & which;
+    const shard_set busy = working() & leaving;
     for (const held_shard& given : shards) {
       if (busy[given.shard]) continue;
       done.push_back(given);
       shards_.give_away(given);
     }
-    forgetting_.drop(which & ~busy);
+    forgetting_.drop(leaving & ~busy);
   }
   for (auto& [answer, why] : told) fail_all(answer, why);
   return done;
 }
 
 // With the mutex held. Messages whose handlers have not begun begin on the shards' next node.
-void shard_moves::put_off(const shard_set& which, refusals& told) {
+void shard_moves::put_off(const shard_set& leaving, refusals& told) {
   for (const auto& [name, actor] : actors_) {
-    if (!which[actor->shard]) continue;
+    if (!leaving[actor->shard]) continue;
     std::deque<record_ref> stay;
     for (record_ref& message : std::exchange(actor->waits, {})) {
       if (message->asker != nullptr) {
@@ -134,14 +134,14 @@ void shard_moves::put_off(const shard_set& which, refusals& told) {
     actor->waits = std::move(stay);
   }
   known_.remove_if([&](record& message) {
-    if (!which[message.row.shard] || !message.is(message_place::left_out) ||
+    if (!leaving[message.row.shard] || !message.is(message_place::left_out) ||
         message.asker != nullptr)
       return false;
     put_off(message, told);
     return true;
   });
   outboxes_.remove_if([&](const record_ref& post) {
-    const bool goes = which[post->row.shard];
+    const bool goes = leaving[post->row.shard];
     if (goes) inbox_.leave(*post);
     return goes;
   });

@@ -35,9 +35,9 @@ class shard_moves {
  private:
   task<> take_over(engine_ref keeps);
   void take(std::uint64_t first_order);
-  void lose(const shard_set& which);
+  void lose(const shard_set& lost);
   shard_set working() const;
-  void put_off(const shard_set& which, refusals& told);
+  void put_off(const shard_set& leaving, refusals& told);
   void put_off(record& message, refusals& told);
 
   engine_core& core_;

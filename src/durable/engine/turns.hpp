@@ -22,8 +22,9 @@ namespace troupe::durable::parts {
 
 class turns {
  public:
-  turns(engine_core& core, forgetting& forgets, mailboxes& mail, intake& in, outgoing& out) noexcept
-      : core_(core), forgetting_(forgets), mailboxes_(mail), intake_(in), outgoing_(out) {}
+  turns(engine_core& core, forgetting& forgets, mailboxes& mail, intake& intake,
+        outgoing& outgoing) noexcept
+      : core_(core), forgetting_(forgets), mailboxes_(mail), intake_(intake), outgoing_(outgoing) {}
   turns(const turns&) = delete;
   turns& operator=(const turns&) = delete;
 

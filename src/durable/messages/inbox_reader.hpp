@@ -16,9 +16,9 @@ namespace troupe::durable::parts {
 
 class inbox_reader {
  public:
-  inbox_reader(engine_core& core, forgetting& forgets, mailboxes& mail, intake& in,
-               outgoing& out) noexcept
-      : core_(core), forgetting_(forgets), mailboxes_(mail), intake_(in), outgoing_(out) {}
+  inbox_reader(engine_core& core, forgetting& forgets, mailboxes& mail, intake& intake,
+               outgoing& outgoing) noexcept
+      : core_(core), forgetting_(forgets), mailboxes_(mail), intake_(intake), outgoing_(outgoing) {}
   inbox_reader(const inbox_reader&) = delete;
   inbox_reader& operator=(const inbox_reader&) = delete;
   ~inbox_reader() { away_timer_.cancel(); }

@@ -83,10 +83,10 @@ void actors::make_room(std::size_t added, std::uint64_t stored) {
   if (wanted > most_) unload(wanted - most_, std::numeric_limits<std::int64_t>::max(), stored);
 }
 
-void actors::drop(const shard_set& which) {
+void actors::drop(const shard_set& lost) {
   std::erase_if(all_, [&](const auto& each) {
     activation& actor = *each.second;
-    if (!which[actor.shard] || actor.runs || is_waiting(actor)) return false;
+    if (!lost[actor.shard] || actor.runs || is_waiting(actor)) return false;
     leave(actor);
     return true;
   });

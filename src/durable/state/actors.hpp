@@ -69,7 +69,7 @@ class actors {
   void make_room(std::size_t added, std::uint64_t stored);
   std::uint64_t unloaded() const noexcept { return unloaded_; }
   // All actors of these shards but the running ones and those with asks that lack their answers.
-  void drop(const shard_set& which);
+  void drop(const shard_set& lost);
 
  private:
   void link(activation& actor, std::int64_t now_ns) noexcept;

@@ -5,11 +5,11 @@
 namespace troupe::durable::parts {
 
 shard_set shards::held_of(const std::vector<held_shard>& named) const noexcept {
-  shard_set which;
+  shard_set still_held;
   for (const held_shard& held : named) {
-    if (fences_[held.shard] == held.fence) which.set(held.shard);
+    if (fences_[held.shard] == held.fence) still_held.set(held.shard);
   }
-  return which;
+  return still_held;
 }
 
 std::vector<std::uint32_t> shards::all_here() const {
@@ -51,26 +51,26 @@ void shards::take() {
 }
 
 shard_set shards::lose(const std::vector<std::uint32_t>& named) {
-  shard_set which;
+  shard_set lost;
   for (const std::uint32_t shard : named) {
     gained_.erase(shard);
     taking_.erase(shard);
-    which[shard] = is_here(shard);
+    lost[shard] = is_here(shard);
   }
-  return which;
+  return lost;
 }
 
-void shards::drain(const shard_set& which) {
-  drains_ |= which;
+void shards::drain(const shard_set& leaving) {
+  drains_ |= leaving;
   for (std::uint32_t shard = 0; shard < shard_count; ++shard)
     TROUPE_INVARIANT(!drains_[shard] || is_here(shard), "H1");
 }
 
-void shards::drop(const shard_set& which) {
+void shards::drop(const shard_set& lost) {
   for (std::uint32_t shard = 0; shard < shard_count; ++shard) {
-    if (which[shard]) fences_[shard] = 0;
+    if (lost[shard]) fences_[shard] = 0;
   }
-  drains_ &= ~which;
+  drains_ &= ~lost;
 }
 
 void shards::give_away(held_shard gained) {

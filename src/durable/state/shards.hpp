@@ -51,8 +51,8 @@ class shards {
 
   // Shards leave. Returns those that were this node's.
   shard_set lose(const std::vector<std::uint32_t>& named);
-  void drain(const shard_set& which);
-  void drop(const shard_set& which);
+  void drain(const shard_set& leaving);
+  void drop(const shard_set& lost);
   // The shard that was gained with this fence is given away before it was taken.
   void give_away(held_shard gained);
   // Something of a lost shard is in memory or in the open batch: all is forgotten with the next

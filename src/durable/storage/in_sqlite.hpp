@@ -71,7 +71,7 @@ stored_reminder reminder_of(const sqlite::statement& row);
 // Whose tables they are: the tables of a cluster have the shard of each message and reminder.
 enum class rows_for : std::uint8_t { one_process, cluster };
 // All rows of a batch, within a transaction.
-void write_rows(sqlite::session& session, const batch& all, rows_for whom);
+void write_rows(sqlite::session& session, const batch& all, rows_for user);
 
 // Each call is one message to the connection's thread.
 class in_sqlite : public storage, protected sqlite::connection {

@@ -67,9 +67,9 @@ stored_message message_of(const statement& row) {
 
 namespace {
 
-void write_inbox(session& session, const batch& all, rows_for whom) {
+void write_inbox(session& session, const batch& all, rows_for user) {
   if (!all.arrived.empty()) {
-    const bool has_shards = whom == rows_for::cluster;
+    const bool has_shards = user == rows_for::cluster;
     statement adds(session, has_shards
                                 ? "INSERT INTO durable_inbox VALUES (?,?,?,?,?,?,?,?,?,?,?,?)"
                                 : "INSERT INTO durable_inbox VALUES (?,?,?,?,?,?,?,?,?,?,?)");
@@ -124,10 +124,10 @@ void write_states(session& session, const batch& all) {
 
 // In a cluster a message that is still in the inbox may be sent to another node once more, or ask
 // once more.
-void forget_answers(session& session, const batch& all, rows_for whom) {
+void forget_answers(session& session, const batch& all, rows_for user) {
   if (all.forget_before.time_since_epoch().count() == 0) return;
   statement removes(session,
-                    whom == rows_for::cluster
+                    user == rows_for::cluster
                         ? "DELETE FROM durable_answers WHERE at < ? "
                           "AND NOT EXISTS (SELECT 1 FROM durable_inbox AS i WHERE "
                           "i.id = durable_answers.id OR i.id = durable_answers.asker)"
@@ -194,9 +194,9 @@ void write_dead(session& session, const batch& all) {
   }
 }
 
-void write_reminders(session& session, const batch& all, rows_for whom) {
+void write_reminders(session& session, const batch& all, rows_for user) {
   for (const stored_reminder& reminder : all.reminders) {
-    const bool has_shards = whom == rows_for::cluster;
+    const bool has_shards = user == rows_for::cluster;
     statement writes(
         session, has_shards ? "INSERT OR REPLACE INTO durable_reminders VALUES (?,?,?,?,?,?,?,?,?)"
                             : "INSERT OR REPLACE INTO durable_reminders VALUES (?,?,?,?,?,?,?,?)");
@@ -236,13 +236,13 @@ void write_reminders(session& session, const batch& all, rows_for whom) {
 
 }  // namespace
 
-void write_rows(session& session, const batch& all, rows_for whom) {
-  write_inbox(session, all, whom);
+void write_rows(session& session, const batch& all, rows_for user) {
+  write_inbox(session, all, user);
   write_states(session, all);
   write_answers(session, all);
-  forget_answers(session, all, whom);
+  forget_answers(session, all, user);
   write_dead(session, all);
-  write_reminders(session, all, whom);
+  write_reminders(session, all, user);
 }
 
 namespace {
