@@ -17,10 +17,10 @@ constexpr std::size_t events_kept = 4'096;
 // in good order, which has answered all that it was asked.
 constexpr milliseconds answers_of_the_dead{250}, answers_of_leavers{2'000};
 
-// Members that are in `these` and not in `others`.
-void add_events(std::vector<member_event>& events, const std::vector<member_row>& these,
+// Members that are in `rows` and not in `others`.
+void add_events(std::vector<member_event>& events, const std::vector<member_row>& rows,
                 const std::vector<member_row>& others, bool joined) {
-  for (const member_row& row : these) {
+  for (const member_row& row : rows) {
     if (!std::ranges::binary_search(others, row)) events.push_back({joined, {row.id, row.name}});
   }
 }

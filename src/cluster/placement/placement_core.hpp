@@ -51,7 +51,7 @@ class placement::core final : public std::enable_shared_from_this<placement::cor
     std::exception_ptr failed;
   };
   struct drained {
-    std::vector<held_shard> which;
+    std::vector<held_shard> shards;
     bool well = false;
     bool is_last = true;  // the drain has ended
   };

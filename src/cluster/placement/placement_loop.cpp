@@ -76,11 +76,11 @@ task<> placement::core::renew(std::shared_ptr<core> self, attempt renewing) {
 
 task<> placement::core::drain(std::shared_ptr<core> self, drained handed, time at_most) {
   const auto released = [self](std::vector<held_shard> part) {
-    self->note({.which = std::move(part), .well = true, .is_last = false});
+    self->note({.shards = std::move(part), .well = true, .is_last = false});
   };
   try {
     if (self->told_.drain) {
-      auto drains = self->told_.drain(handed.which, released);
+      auto drains = self->told_.drain(handed.shards, released);
       auto limited = with_deadline(at_most, std::move(drains));
       co_await std::move(limited);
     }
@@ -175,7 +175,7 @@ void placement::core::take(const drained& ended) {
   if (ended.is_last) --drains_;
   plan_.reset();
   std::vector<std::uint32_t> lost;
-  for (const held_shard& shard : ended.which) {
+  for (const held_shard& shard : ended.shards) {
     // Otherwise it was released before, or lost and has perhaps come back.
     if (words_.fence(shard.shard) != shard.fence) continue;
     TROUPE_INVARIANT(draining_[shard.shard], "L2");
@@ -366,10 +366,10 @@ void placement::core::begin_drains() {
   }
   if (count == 0) return;
   drained begun;
-  for (std::uint32_t i = shard_count; i-- > 0 && begun.which.size() < count;) {
+  for (std::uint32_t i = shard_count; i-- > 0 && begun.shards.size() < count;) {
     if (words_.fence(i) == 0 || draining_.test(i)) continue;
     draining_.set(i);
-    begun.which.push_back({i, words_.fence(i)});
+    begun.shards.push_back({i, words_.fence(i)});
   }
   ++drains_;
   plan_.reset();

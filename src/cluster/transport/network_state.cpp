@@ -52,7 +52,7 @@ bool matches(std::string_view pattern, std::string_view subject) noexcept {
 
 void state::afterwards::run(const std::shared_ptr<state>& network) {
   for (const network_subscription_ptr& subscription : closed) subscription->arrived.close();
-  for (auto& [asker, how] : ended) asker.set_value(std::move(how));
+  for (auto& [asker, answer] : ended) asker.set_value(std::move(answer));
   for (const network_link_ptr& link : to_carry)
     static_cast<void>(link->target->on.spawn(carry(network, link)));
 }
@@ -64,16 +64,16 @@ endpoint_ptr state::join(std::string node, runtime& on) {
   return joined;
 }
 
-network_subscription_ptr state::take(endpoint& by, std::string subject, std::string queue) {
+network_subscription_ptr state::take(endpoint& caller, std::string subject, std::string queue) {
   std::lock_guard held(mutex);
-  check(by, subject, 0);
-  by.takes.push_back(
-      std::make_shared<network_subscription>(by, std::move(subject), std::move(queue)));
-  return by.takes.back();
+  check(caller, subject, 0);
+  caller.takes.push_back(
+      std::make_shared<network_subscription>(caller, std::move(subject), std::move(queue)));
+  return caller.takes.back();
 }
 
-void state::check(const endpoint& by, const std::string& subject, std::size_t bytes) const {
-  if (!by.alive)
+void state::check(const endpoint& caller, const std::string& subject, std::size_t bytes) const {
+  if (!caller.alive)
     throw error(failure::unreachable, "troupe: cluster: the connection of this node has ended");
   if (bytes > bytes_max)
     throw error(failure::too_large, "troupe: cluster: a message of " + std::to_string(bytes) +
@@ -86,9 +86,9 @@ bool state::passes(const endpoint& from, const endpoint& target) const {
          !cuts.contains({from.node, target.node});
 }
 
-bool state::is_connected(const endpoint& by) const {
+bool state::is_connected(const endpoint& caller) const {
   std::lock_guard held(mutex);
-  return by.alive && !cut_off.contains(by.node);
+  return caller.alive && !cut_off.contains(caller.node);
 }
 
 std::chrono::nanoseconds state::random_delay() const {
@@ -103,7 +103,8 @@ std::chrono::nanoseconds state::random_delay() const {
 }
 
 // Of each queue group one, if possible one that is not behind a cut.
-std::vector<network_subscription_ptr> state::takers_of(const endpoint& by, std::string_view subject,
+std::vector<network_subscription_ptr> state::takers_of(const endpoint& caller,
+                                                       std::string_view subject,
                                                        bool& anybody) const {
   std::vector<network_subscription_ptr> found;
   std::map<std::string_view, std::vector<network_subscription_ptr>> groups;
@@ -113,7 +114,7 @@ std::vector<network_subscription_ptr> state::takers_of(const endpoint& by, std::
       anybody = true;
       if (subscription->queue.empty()) {
         found.push_back(subscription);
-      } else if (passes(by, *other)) {
+      } else if (passes(caller, *other)) {
         groups[subscription->queue].push_back(subscription);
       }
     }
@@ -154,78 +155,79 @@ void state::post(const endpoint_ptr& from, const endpoint_ptr& target, const par
   if (!std::exchange(on->carried, true)) later.to_carry.push_back(on);
 }
 
-void state::send(const endpoint_ptr& by, const std::string& subject, std::string bytes) {
+void state::send(const endpoint_ptr& caller, const std::string& subject, std::string bytes) {
   afterwards later;
   {
     std::lock_guard held(mutex);
-    check(*by, subject, bytes.size());
+    check(*caller, subject, bytes.size());
     parcel sent;
     sent.message.bytes = std::move(bytes);
     bool anybody = false;
-    for (const network_subscription_ptr& subscription : takers_of(*by, subject, anybody)) {
+    for (const network_subscription_ptr& subscription : takers_of(*caller, subject, anybody)) {
       sent.into = subscription;
-      post(by, endpoints.at(subscription->taker.number), sent, later);
+      post(caller, endpoints.at(subscription->taker.number), sent, later);
     }
   }
   later.run(shared_from_this());
 }
 
-state::asked state::request(const endpoint_ptr& by, const std::string& subject, std::string bytes) {
+state::asked state::request(const endpoint_ptr& caller, const std::string& subject,
+                            std::string bytes) {
   afterwards later;
   asked begun;
   {
     std::lock_guard held(mutex);
-    check(*by, subject, bytes.size());
+    check(*caller, subject, bytes.size());
     bool anybody = false;
-    const auto all = takers_of(*by, subject, anybody);
-    begun.nobody = !anybody && !cut_off.contains(by->node);
+    const auto all = takers_of(*caller, subject, anybody);
+    begun.nobody = !anybody && !cut_off.contains(caller->node);
     if (begun.nobody) return begun;
     begun.number = ++last_request;
-    const auto [at, is_new] = by->requests.try_emplace(begun.number);
+    const auto [at, is_new] = caller->requests.try_emplace(begun.number);
     TROUPE_INVARIANT(is_new, "W3");
     endpoint::request& waits = at->second;
     begun.end = waits.asker.get_future();
     parcel sent;
     sent.message.bytes = std::move(bytes);
-    sent.message.reply = std::to_string(by->number) + "." + std::to_string(begun.number);
+    sent.message.reply = std::to_string(caller->number) + "." + std::to_string(begun.number);
     for (const network_subscription_ptr& subscription : all) {
-      if (passes(*by, subscription->taker)) waits.asked.push_back(subscription->taker.number);
+      if (passes(*caller, subscription->taker)) waits.asked.push_back(subscription->taker.number);
       sent.into = subscription;
-      post(by, endpoints.at(subscription->taker.number), sent, later);
+      post(caller, endpoints.at(subscription->taker.number), sent, later);
     }
   }
   later.run(shared_from_this());
   return begun;
 }
 
-void state::forget(endpoint& by, std::uint64_t request) noexcept {
+void state::forget(endpoint& caller, std::uint64_t request) noexcept {
   std::optional<promise<response>> gone;  // it ends with the mutex free
   std::lock_guard held(mutex);
-  if (auto extracted = by.requests.extract(request))
+  if (auto extracted = caller.requests.extract(request))
     gone.emplace(std::move(extracted.mapped().asker));
 }
 
-void state::answer(const endpoint_ptr& by, const std::string& reply, std::string bytes) {
+void state::answer(const endpoint_ptr& caller, const std::string& reply, std::string bytes) {
   const auto numbers = parse_reply(reply);
   if (!numbers || bytes.size() > bytes_max) return;
   afterwards later;
   {
     std::lock_guard held(mutex);
     const auto asker = endpoints.find(numbers->first);
-    if (!by->alive || asker == endpoints.end()) return;
+    if (!caller->alive || asker == endpoints.end()) return;
     parcel sent;
     sent.request = numbers->second;
     sent.message.bytes = std::move(bytes);
-    post(by, asker->second, sent, later);
+    post(caller, asker->second, sent, later);
   }
   later.run(shared_from_this());
 }
 
-void state::stop_taking(endpoint& by, const std::string* subject, const std::string& queue) {
+void state::stop_taking(endpoint& caller, const std::string* subject, const std::string& queue) {
   afterwards later;
   {
     std::lock_guard held(mutex);
-    std::erase_if(by.takes, [&](const network_subscription_ptr& subscription) {
+    std::erase_if(caller.takes, [&](const network_subscription_ptr& subscription) {
       if (subject != nullptr && (subscription->subject != *subject || subscription->queue != queue))
         return false;
       subscription->ends = true;
@@ -310,40 +312,40 @@ void state::arrive_answer(endpoint& asker, parcel& arriving, afterwards& later) 
   ++seen.delivered;
   auto asks = asker.requests.extract(arriving.request);
   if (!asks) return;  // it was answered, or its caller has left
-  response how;
-  how.bytes = std::move(arriving.message.bytes);
-  later.ended.emplace_back(std::move(asks.mapped().asker), std::move(how));
+  response given;
+  given.bytes = std::move(arriving.message.bytes);
+  later.ended.emplace_back(std::move(asks.mapped().asker), std::move(given));
 }
 
 // Of the first parcel, if it is due; else how long it takes until then. Nothing: there is none, or
 // it is held.
-std::optional<std::chrono::nanoseconds> state::carry_first(network_link& over, afterwards& later) {
+std::optional<std::chrono::nanoseconds> state::carry_first(network_link& link, afterwards& later) {
   std::lock_guard held(mutex);
-  TROUPE_INVARIANT(over.carried, "W2");
-  const bool cut = !passes(*over.from, *over.target);
-  if (over.parcels.empty() || (cut && faults.holds)) {
-    over.carried = false;
+  TROUPE_INVARIANT(link.carried, "W2");
+  const bool cut = !passes(*link.from, *link.target);
+  if (link.parcels.empty() || (cut && faults.holds)) {
+    link.carried = false;
     return std::nullopt;
   }
-  const std::chrono::nanoseconds wait = over.parcels.front().due - over.target->on.now();
+  const std::chrono::nanoseconds wait = link.parcels.front().due - link.target->on.now();
   if (wait.count() > 0) return wait;
-  parcel arriving = std::move(over.parcels.front());
-  over.parcels.pop_front();
-  if (cut || !over.target->alive) {
+  parcel arriving = std::move(link.parcels.front());
+  link.parcels.pop_front();
+  if (cut || !link.target->alive) {
     ++seen.lost;
     drop(arriving, later);
   } else if (arriving.into != nullptr) {
     arrive(arriving, later);
   } else {
-    arrive_answer(*over.target, arriving, later);
+    arrive_answer(*link.target, arriving, later);
   }
   return std::chrono::nanoseconds(0);
 }
 
-task<> state::carry(std::shared_ptr<state> self, network_link_ptr over) {
+task<> state::carry(std::shared_ptr<state> self, network_link_ptr link) {
   for (;;) {
     afterwards later;
-    const std::optional<std::chrono::nanoseconds> wait = self->carry_first(*over, later);
+    const std::optional<std::chrono::nanoseconds> wait = self->carry_first(*link, later);
     later.run(self);
     if (!wait) break;
     if (wait->count() > 0) {

@@ -36,8 +36,8 @@ struct endpoint;
 using endpoint_ptr = std::shared_ptr<endpoint>;
 
 struct network_subscription {
-  network_subscription(endpoint& by, std::string to, std::string group)
-      : taker(by), subject(std::move(to)), queue(std::move(group)) {}
+  network_subscription(endpoint& caller, std::string to, std::string group)
+      : taker(caller), subject(std::move(to)), queue(std::move(group)) {}
   endpoint& taker;
   const std::string subject, queue;
   const channel<incoming> arrived = channel<incoming>::unbounded();
@@ -90,9 +90,9 @@ struct simulated_network::state : std::enable_shared_from_this<simulated_network
   // The actions that are due once the mutex is free.
   struct afterwards {
     void end_lost(promise<response>&& asker) {
-      response how;
-      how.lost = true;
-      ended.emplace_back(std::move(asker), std::move(how));
+      response given;
+      given.lost = true;
+      ended.emplace_back(std::move(asker), std::move(given));
     }
     void run(const std::shared_ptr<state>& network);
     std::vector<network_link_ptr> to_carry;
@@ -101,22 +101,22 @@ struct simulated_network::state : std::enable_shared_from_this<simulated_network
   };
 
   endpoint_ptr join(std::string node, runtime& on);
-  network_subscription_ptr take(endpoint& by, std::string subject, std::string queue);
+  network_subscription_ptr take(endpoint& caller, std::string subject, std::string queue);
   // Throws error: unreachable, too_large.
-  void send(const endpoint_ptr& by, const std::string& subject, std::string bytes);
+  void send(const endpoint_ptr& caller, const std::string& subject, std::string bytes);
   struct asked {
     std::uint64_t number = 0;
     bool nobody = false;  // it ends as unreachable
     future<response> end;
   };
-  asked request(const endpoint_ptr& by, const std::string& subject, std::string bytes);
-  void forget(endpoint& by, std::uint64_t request) noexcept;
-  void answer(const endpoint_ptr& by, const std::string& reply, std::string bytes);
+  asked request(const endpoint_ptr& caller, const std::string& subject, std::string bytes);
+  void forget(endpoint& caller, std::uint64_t request) noexcept;
+  void answer(const endpoint_ptr& caller, const std::string& reply, std::string bytes);
   // Messages that are sent from now on are not taken.
-  void stop_taking(endpoint& by, const std::string* subject, const std::string& queue);
+  void stop_taking(endpoint& caller, const std::string* subject, const std::string& queue);
   void end(endpoint& ended);
 
-  bool is_connected(const endpoint& by) const;
+  bool is_connected(const endpoint& caller) const;
   std::chrono::nanoseconds random_delay() const;
   void heal_where(const std::optional<std::pair<std::string, std::string>>& between);
 
@@ -132,13 +132,13 @@ struct simulated_network::state : std::enable_shared_from_this<simulated_network
   std::uint64_t last_endpoint = 0, last_request = 0;
 
  private:
-  static task<> carry(std::shared_ptr<state> self, network_link_ptr over);
-  std::optional<std::chrono::nanoseconds> carry_first(network_link& over, afterwards& later);
+  static task<> carry(std::shared_ptr<state> self, network_link_ptr link);
+  std::optional<std::chrono::nanoseconds> carry_first(network_link& link, afterwards& later);
 
   // Under the mutex.
-  void check(const endpoint& by, const std::string& subject, std::size_t bytes) const;
+  void check(const endpoint& caller, const std::string& subject, std::size_t bytes) const;
   bool passes(const endpoint& from, const endpoint& target) const;
-  std::vector<network_subscription_ptr> takers_of(const endpoint& by, std::string_view subject,
+  std::vector<network_subscription_ptr> takers_of(const endpoint& caller, std::string_view subject,
                                                   bool& anybody) const;
   void post(const endpoint_ptr& from, const endpoint_ptr& target, const parcel& sent,
             afterwards& later);

@@ -78,11 +78,11 @@ task<std::string> ask(simulated_calls_ptr all, std::string subject, std::string 
     throw error(failure::unreachable, "troupe: cluster: no node takes " + subject);
   }
   const open_request open(*all, begun.number);
-  response how = co_await std::move(begun.end);
-  if (how.lost)
+  response given = co_await std::move(begun.end);
+  if (given.lost)
     throw error(failure::lost,
                 "troupe: cluster: the connection ended before the answer to " + subject);
-  co_return std::move(how.bytes);
+  co_return std::move(given.bytes);
 }
 
 task<> answer_now(simulated_calls_ptr all, std::string reply, std::string bytes) {
