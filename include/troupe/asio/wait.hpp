@@ -39,7 +39,7 @@ class asio_wait : public tasks::suspension, private tasks::timer {
   // Otherwise the turn is a party, and so is the operation that is about to start.
   bool begin(tasks::coroutine& suspended, const asio_limits& within);
   // The operation could not be started. Its handler is destroyed by then.
-  void fail(std::exception_ptr what) noexcept { failure_ = std::move(what); }
+  void fail(std::exception_ptr failure) noexcept { failure_ = std::move(failure); }
   // The operation has been started, or has failed: sets the limits, and leaves.
   void started(const asio_limits& within) noexcept;
 
