@@ -33,7 +33,7 @@ const char* name_of(cron_field field) noexcept;
 //     }
 class cron_error : public error {
  public:
-  cron_error(cron_field field, const std::string& what) : error(what), field_(field) {}
+  cron_error(cron_field field, const std::string& text) : error(text), field_(field) {}
   verdict judged() const noexcept override {
     return {verdict::party::caller, verdict::effect::none, verdict::again::never};
   }
