@@ -38,7 +38,7 @@ std::uint8_t next_class(const block& newest, std::size_t need, std::size_t left)
 std::uint64_t next_number() {
   contexts::tally& mine = contexts::tally_here();
   return mine.number << 40 |
-         static_cast<std::uint64_t>(contexts::count(mine, &contexts::tally::made, 1));
+         static_cast<std::uint64_t>(contexts::count(mine, &contexts::tally::created, 1));
 }
 
 }  // namespace

@@ -15,7 +15,7 @@ TROUPE_NOINLINE context& this_context() {
   return *contexts::current;
 }
 
-context_scope::context_scope(context& entered) : before_(contexts::current), here_(entered) {
+context_scope::context_scope(context& entered) : before_(contexts::current), entered_(entered) {
   if constexpr (contexts::checked) {
     contexts::check_running(entered.number(), entered.name(), contexts::access::runs_on(entered));
     // order: relaxed  as in check_running
@@ -30,7 +30,7 @@ context_scope::~context_scope() {
   // only makes the checks incomplete.
   // order: relaxed  as in check_running
   if constexpr (contexts::checked)
-    contexts::access::runs_on(here_).store(nullptr, std::memory_order_relaxed);
+    contexts::access::runs_on(entered_).store(nullptr, std::memory_order_relaxed);
 }
 
 }  // namespace troupe

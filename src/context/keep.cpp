@@ -13,7 +13,7 @@ void share::drop() noexcept {
   if (share_count(count).drop()) free(*this);
 }
 
-keep::keep(context& within) noexcept : share(&keep::free), of(within) {}
+keep::keep(context& kept) noexcept : share(&keep::free), kept_context(kept) {}
 
 // Also drops the shares of older keeps that end by this, in a loop instead of a recursion: there
 // may be as many of them as snapshots.
@@ -27,7 +27,7 @@ void keep::free(share& self) noexcept {
       drop_block(gone);
     }
     if (freed.part != nullptr) drop_block(*freed.part);
-    access::drop(freed.of);
+    access::drop(freed.kept_context);
     next = freed.base != nullptr && share_count(freed.base->count).drop() ? freed.base : nullptr;
     freed.~keep();
     memory::deallocate(&freed, sizeof(keep));

@@ -29,7 +29,7 @@ struct keep final : share {
   explicit keep(context& within) noexcept;
   static void free(share& self) noexcept;
 
-  context& of;            // the keep has one share of it
+  context& kept_context;  // the keep has one share of it
   keep* older = nullptr;  // in the context's list for the same level
   // Older memory, which a persisted object may refer to. The keep has one share of it.
   keep* base = nullptr;

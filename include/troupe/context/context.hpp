@@ -281,7 +281,7 @@ class context_scope {
 
  private:
   context* const before_;
-  context& here_;
+  context& entered_;
 };
 
 // Numbers over all contexts of the process; exact while none is created or released.

@@ -17,7 +17,7 @@ struct tally {
   std::atomic<std::int64_t> persisted{0};
   std::atomic<std::int64_t> bytes{0};
   std::atomic<std::int64_t> rollbacks_kept{0};
-  std::atomic<std::int64_t> made{0};
+  std::atomic<std::int64_t> created{0};
   std::uint64_t number = 0;  // a number of this tally
   tally* next = nullptr;
   tally* next_unused = nullptr;
