@@ -251,11 +251,13 @@ class file {
     return reads(checked_offset(offset), std::as_writable_bytes(to), true);
   }
   // The same from the file's position, where the last read() or write() without an offset ended.
-  auto read(std::span<std::byte> to) noexcept { return reads(here, to, false); }
-  auto read(std::span<char> to) noexcept { return reads(here, std::as_writable_bytes(to), false); }
-  auto read_exact(std::span<std::byte> to) noexcept { return reads(here, to, true); }
+  auto read(std::span<std::byte> to) noexcept { return reads(own_position, to, false); }
+  auto read(std::span<char> to) noexcept {
+    return reads(own_position, std::as_writable_bytes(to), false);
+  }
+  auto read_exact(std::span<std::byte> to) noexcept { return reads(own_position, to, true); }
   auto read_exact(std::span<char> to) noexcept {
-    return reads(here, std::as_writable_bytes(to), true);
+    return reads(own_position, std::as_writable_bytes(to), true);
   }
 
   // Writes the bytes. Returns how many it wrote: fewer than all only if the disk is full or the
@@ -266,8 +268,10 @@ class file {
   auto write_at(std::uint64_t offset, std::span<const std::byte> bytes) noexcept {
     return writes(checked_offset(offset), text(bytes), false);
   }
-  auto write(std::string_view bytes) noexcept { return writes(here, bytes, false); }
-  auto write(std::span<const std::byte> bytes) noexcept { return writes(here, text(bytes), false); }
+  auto write(std::string_view bytes) noexcept { return writes(own_position, bytes, false); }
+  auto write(std::span<const std::byte> bytes) noexcept {
+    return writes(own_position, text(bytes), false);
+  }
   // Writes all bytes. A string that is moved in is kept until the operation has ended; the caller
   // must keep other bytes until then.
   auto write_all_at(std::uint64_t offset, std::string_view bytes) noexcept {
@@ -282,12 +286,16 @@ class file {
   auto write_all_at(std::uint64_t offset, std::string&& bytes) noexcept {
     return writes(checked_offset(offset), std::move(bytes), true);
   }
-  auto write_all(std::string_view bytes) noexcept { return writes(here, bytes, true); }
-  auto write_all(const char* bytes) noexcept { return writes(here, std::string_view(bytes), true); }
-  auto write_all(std::span<const std::byte> bytes) noexcept {
-    return writes(here, text(bytes), true);
+  auto write_all(std::string_view bytes) noexcept { return writes(own_position, bytes, true); }
+  auto write_all(const char* bytes) noexcept {
+    return writes(own_position, std::string_view(bytes), true);
   }
-  auto write_all(std::string&& bytes) noexcept { return writes(here, std::move(bytes), true); }
+  auto write_all(std::span<const std::byte> bytes) noexcept {
+    return writes(own_position, text(bytes), true);
+  }
+  auto write_all(std::string&& bytes) noexcept {
+    return writes(own_position, std::move(bytes), true);
+  }
 
   // Completes when the written data is on the disk. fdatasync() writes no property of the file
   // except for its size.
@@ -323,11 +331,11 @@ class file {
  private:
   friend io::open_job;
   friend stream;
-  static constexpr auto here = static_cast<std::uint64_t>(io::own_position);
+  static constexpr auto own_position = static_cast<std::uint64_t>(io::own_position);
   // The system refuses such large offsets. The largest one is excluded because it means the file's
   // position.
   static constexpr std::uint64_t checked_offset(std::uint64_t offset) noexcept {
-    return offset == here ? here - 1 : offset;
+    return offset == own_position ? own_position - 1 : offset;
   }
   explicit file(io::open_file_ptr open) noexcept : open_(std::move(open)) {}
   static std::string_view text(std::span<const std::byte> bytes) noexcept {

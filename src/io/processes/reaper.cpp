@@ -58,7 +58,7 @@ void look_at(std::vector<pollfd>& children, std::size_t first) noexcept {
 }
 
 void live(reaper& self) {
-  std::vector<pollfd> waits_for;
+  std::vector<pollfd> polled;
   for (;;) {
     {
       std::lock_guard lock(self.mutex);
@@ -69,10 +69,10 @@ void live(reaper& self) {
         self.runs = false;
         return;
       }
-      waits_for = self.children;
+      polled = self.children;
     }
-    const int bell = waits_for.front().fd;
-    ::poll(waits_for.data(), waits_for.size(), bell < 0 ? round_ms : -1);
+    const int bell = polled.front().fd;
+    ::poll(polled.data(), polled.size(), bell < 0 ? round_ms : -1);
     eventfd_t rung = 0;
     if (bell >= 0) static_cast<void>(::eventfd_read(bell, &rung));
   }

@@ -29,7 +29,7 @@ void set_leases_ahead(unsigned most) noexcept;
 
 // Returns null where the system does not allow io_uring, or this library was built without it;
 // `refused` then has the reason.
-std::shared_ptr<reactor> make_uring_reactor(kernel& calls, sched::runtime_host& of, int& refused);
+std::shared_ptr<reactor> make_uring_reactor(kernel& calls, sched::runtime_host& host, int& refused);
 // For tests: the sizes of rings that are made from now on; powers of 2. With `leases` 0 there is no
 // ring of buffers.
 void set_uring_entries(unsigned submissions, unsigned completions, unsigned leases = 256) noexcept;

@@ -16,7 +16,7 @@
 
 namespace troupe::io {
 
-const char* name_of(action what) noexcept;
+const char* name_of(action opcode) noexcept;
 
 // The counts of one kind of operation by one thread.
 struct operation_count {
@@ -37,8 +37,8 @@ class thread_operations {
   ~thread_operations();
 
   // The thread's own. Null when memory has run out.
-  operation_count* of(action what) noexcept {
-    auto& place = kinds_[static_cast<std::size_t>(what)];
+  operation_count* of(action opcode) noexcept {
+    auto& place = kinds_[static_cast<std::size_t>(opcode)];
     // order: relaxed  the thread's own
     operation_count* const known = place.load(std::memory_order_relaxed);
     return known != nullptr ? known : make(place);
@@ -48,8 +48,8 @@ class thread_operations {
   void for_each_kind(Look look) const {
     for (std::size_t i = 0; i < kinds_.size(); ++i) {
       // order: acquire  sees the complete count; pairs with of/release
-      const operation_count* const one = kinds_[i].load(std::memory_order_acquire);
-      if (one != nullptr) look(static_cast<action>(i), *one);
+      const operation_count* const count = kinds_[i].load(std::memory_order_acquire);
+      if (count != nullptr) look(static_cast<action>(i), *count);
     }
   }
 

@@ -102,7 +102,7 @@ bool reactor::awaits_outside() noexcept {
   for (const auto& chunk : slots_) {
     const bool found =
         std::any_of(chunk.get(), chunk.get() + slots_a_chunk, [&](slot& at) noexcept {
-          const std::lock_guard one(at.mutex);
+          const std::lock_guard slot_lock(at.mutex);
           return at.fd >= 0 && at.registered && calls.is_outside(at.fd) &&
                  (waits(at.readers) || waits(at.writers) || waits(at.watchers));
         });

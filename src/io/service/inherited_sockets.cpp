@@ -53,7 +53,7 @@ inherited_sockets inherited_sockets::take() {
 }
 
 inherited_sockets::~inherited_sockets() {
-  for (const one& each : all_) ::close(each.fd);
+  for (const inherited_socket& each : all_) ::close(each.fd);
 }
 
 // Returns the descriptor; -1 if there is none.

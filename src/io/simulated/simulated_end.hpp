@@ -37,7 +37,7 @@ struct simulated_end {
     connected,
     failed
   } is = state::fresh;
-  enum class kind : std::uint8_t { tcp, udp, unix_stream, unix_datagrams } what = kind::tcp;
+  enum class kind : std::uint8_t { tcp, udp, unix_stream, unix_datagrams } socket = kind::tcp;
   endpoint local, peer;
   std::string path, peer_path;  // of a Unix socket, which has no endpoints
   std::weak_ptr<simulated_end> other;
@@ -64,10 +64,12 @@ struct simulated_end {
   std::uint32_t interests = 0, raised = 0;
 
   bool is_unix() const noexcept {
-    return what == kind::unix_stream || what == kind::unix_datagrams;
+    return socket == kind::unix_stream || socket == kind::unix_datagrams;
   }
   // A UDP socket has a peer when it is connected, and is never full.
-  bool has_datagrams() const noexcept { return what == kind::udp || what == kind::unix_datagrams; }
+  bool has_datagrams() const noexcept {
+    return socket == kind::udp || socket == kind::unix_datagrams;
+  }
   bool is_bound() const noexcept { return local.port() != 0; }
 
   void end_connecting(state to) noexcept {

@@ -75,15 +75,15 @@ void simulated_kernel::arrive(arrival& arrival) {
   if (end == nullptr) {
     // The listener has closed in the meantime: the connection is reset.
     const end_ptr peer =
-        arrival.what == news::connection ? arrival.connection->other.lock() : nullptr;
+        arrival.event == news::connection ? arrival.connection->other.lock() : nullptr;
     if (peer != nullptr) send_news(peer, news::reset);
     return;
   }
-  if (end->lost && arrival.what != news::timed_out) {
-    if (arrival.what == news::bytes) end->under_way -= arrival.bytes.size();
+  if (end->lost && arrival.event != news::timed_out) {
+    if (arrival.event == news::bytes) end->under_way -= arrival.bytes.size();
     return;
   }
-  switch (arrival.what) {
+  switch (arrival.event) {
     case news::bytes:
       end->under_way -= arrival.bytes.size();
       end->take_bytes(arrival.bytes);
@@ -203,9 +203,9 @@ int simulated_kernel::socket(int domain, int type, int) noexcept {
   }
   const end_ptr end = make(domain);
   if (type == SOCK_DGRAM) {
-    end->what = is_unix ? end::kind::unix_datagrams : end::kind::udp;
+    end->socket = is_unix ? end::kind::unix_datagrams : end::kind::udp;
   } else if (is_unix) {
-    end->what = end::kind::unix_stream;
+    end->socket = end::kind::unix_stream;
   }
   return put(end);
 }
@@ -253,7 +253,7 @@ int simulated_kernel::connect_unix(const end_ptr& at, const std::string& path) {
   const end_ptr listener = listener_at(path);
   if (listener == nullptr) return -ENOENT;
   const end_ptr theirs = make(AF_UNIX);
-  theirs->what = end::kind::unix_stream;
+  theirs->socket = end::kind::unix_stream;
   pair_up(at, theirs);
   at->is = end::state::connected;
   send_news(listener, news::connection, {}, theirs);

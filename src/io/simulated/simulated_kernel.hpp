@@ -88,7 +88,7 @@ class simulated_kernel final : public kernel {
     // items that are due at the same time arrive in the order in which they were sent
     std::uint64_t number;
     std::weak_ptr<end> target;
-    news what;
+    news event;
     std::string bytes;
     end_ptr connection;
     endpoint from;  // of a datagram

@@ -54,14 +54,14 @@ class inherited_sockets {
                                            const listen_options& options = {});
 
  private:
-  struct one {
+  struct inherited_socket {
     int fd;
     std::string name;
     bool removes_file;
   };
   inherited_sockets() = default;
   int take_one(std::string_view name, bool is_unix, bool& removes_file);
-  std::vector<one> all_;
+  std::vector<inherited_socket> all_;
 };
 
 }  // namespace troupe::service
