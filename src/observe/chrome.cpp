@@ -15,7 +15,7 @@ namespace {
 constexpr std::size_t depth_max = 64;  // nested stretches; deeper ones are left out
 
 std::string_view text_of(const event_data& entry) noexcept {
-  const char* text = reinterpret_cast<const char*>(static_cast<std::uintptr_t>(entry.what));
+  const char* text = reinterpret_cast<const char*>(static_cast<std::uintptr_t>(entry.text));
   return text == nullptr ? std::string_view() : std::string_view(text);
 }
 

@@ -20,7 +20,7 @@ namespace troupe::observe {
 struct event_data {
   std::uint64_t ticks = 0;
   std::uint64_t id = 0;
-  std::uint64_t what = 0;  // the address of a text
+  std::uint64_t text = 0;  // the address of a text
   std::uint64_t kind = 0;  // a kind_and_message (ring.hpp)
 };
 
@@ -30,7 +30,7 @@ struct event_slot {
   using atomic = typename Atomics::template atomic<T>;
   atomic<std::uint64_t> ticks{0};
   atomic<std::uint64_t> id{0};
-  atomic<std::uint64_t> what{0};
+  atomic<std::uint64_t> text{0};
   atomic<std::uint64_t> kind{0};
 };
 
@@ -65,7 +65,7 @@ class event_ring {
     data.ticks = from.ticks.load(std::memory_order_acquire);
     data.id = from.id.load(std::memory_order_acquire);
     // order: acquire (both)  as above
-    data.what = from.what.load(std::memory_order_acquire);
+    data.text = from.text.load(std::memory_order_acquire);
     data.kind = from.kind.load(std::memory_order_acquire);
     // order: relaxed  behind the loads above
     return written_.load(std::memory_order_relaxed) < at + Size;
@@ -78,7 +78,7 @@ class event_ring {
     target.ticks.store(data.ticks, std::memory_order_release);
     target.id.store(data.id, std::memory_order_release);
     // order: release (both)  as above
-    target.what.store(data.what, std::memory_order_release);
+    target.text.store(data.text, std::memory_order_release);
     target.kind.store(data.kind, std::memory_order_release);
   }
 

@@ -98,7 +98,7 @@ class table {
     const auto ns = static_cast<std::uint64_t>(now_.ns_since(began_, entry.ticks));
     out_.right(ns / 1'000'000, 7) << '.';
     out_.digits(ns % 1'000'000, 6) << "  ";
-    const char* text = reinterpret_cast<const char*>(static_cast<std::uintptr_t>(entry.what));
+    const char* text = reinterpret_cast<const char*>(static_cast<std::uintptr_t>(entry.text));
     out_ << is.name << (text == nullptr || *is.name == '\0' ? "" : " ");
     if (text != nullptr) out_.visible(text);
     if (is.when != phase::instant) out_ << (is.when == phase::begin ? " begins" : " ends");

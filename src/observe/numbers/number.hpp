@@ -87,14 +87,14 @@ template <class Member>
 struct member_traits;
 template <class Of, class Value>
 struct member_traits<Value Of::*> {
-  using of = Of;
+  using owner = Of;
 };
 template <class Of, class Value>
 struct member_traits<Value (*)(const Of&)> {
-  using of = Of;
+  using owner = Of;
 };
 
-template <auto Member, class Of = typename member_traits<decltype(Member)>::of>
+template <auto Member, class Of = typename member_traits<decltype(Member)>::owner>
 constexpr number_of<Of> declare(std::string_view name, number_kind kind, number_unit unit,
                                 std::string_view help) {
   return {{name, name, kind, unit, help, [](const void* values) {

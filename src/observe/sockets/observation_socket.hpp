@@ -19,7 +19,7 @@ namespace troupe::observe {
 
 // Why an observation socket cannot be used.
 struct socket_fault {
-  std::string what;
+  std::string problem;
   int error = 0;            // errno, or 0
   const char* remedy = "";  // an action for the user
 };

@@ -21,7 +21,7 @@ class observation_folder : public testing::Test {
   ~observation_folder() override { std::filesystem::remove_all(folder); }
   std::string fault_of(const std::string& path, ::uid_t user = own_user()) {
     const auto found = check_folder(path, user);
-    return found ? found->what : "none";
+    return found ? found->problem : "none";
   }
   std::string folder;
 };

@@ -237,7 +237,7 @@ class observer {
     opened.fault = make_folder(folder_);
     if (!opened.fault) opened = listen_at(path);
     if (opened.fault)
-      return observation.failed(opened.fault->what, opened.fault->error, opened.fault->remedy);
+      return observation.failed(opened.fault->problem, opened.fault->error, opened.fault->remedy);
     served_.with_all([&](const auto&) { path_ = path; });
     listener_ = std::move(opened.socket);
     observation.works();

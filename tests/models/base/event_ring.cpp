@@ -41,10 +41,10 @@ struct event_ring_model : rl::test_suite<event_ring_model, 2> {
     {
       const std::uint64_t written = ring_.written();
       for (std::uint64_t at = ring::oldest(written); at < written; ++at) {
-        observe::event_data one;
-        if (!ring_.read(at, one) && !models::mutated("read_unchecked")) continue;
-        RL_ASSERT(one.ticks == at + 1 && one.id == at + 1 && one.what == at + 1 &&
-                  one.kind == at + 1);
+        observe::event_data read;
+        if (!ring_.read(at, read) && !models::mutated("read_unchecked")) continue;
+        RL_ASSERT(read.ticks == at + 1 && read.id == at + 1 && read.text == at + 1 &&
+                  read.kind == at + 1);
       }
     }
   }

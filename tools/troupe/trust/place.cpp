@@ -78,10 +78,10 @@ std::set<std::string> all_folders() {
   std::set<std::string> found{own_folder(), observe::socket_folder(nullptr, observe::own_user())};
   if (observe::own_user() != 0) return found;
   std::error_code none;
-  for (const auto& one : std::filesystem::directory_iterator("/run/user", none))
-    found.insert(one.path() / "troupe");
-  for (const auto& one : std::filesystem::directory_iterator("/tmp", none)) {
-    if (one.path().filename().string().starts_with("troupe-")) found.insert(one.path());
+  for (const auto& folder : std::filesystem::directory_iterator("/run/user", none))
+    found.insert(folder.path() / "troupe");
+  for (const auto& folder : std::filesystem::directory_iterator("/tmp", none)) {
+    if (folder.path().filename().string().starts_with("troupe-")) found.insert(folder.path());
   }
   return found;
 }
@@ -109,7 +109,7 @@ std::optional<::uid_t> owner_of(const std::string& folder) {
   const ::uid_t owner = is_own ? observe::own_user() : status.st_uid;
   const auto fault = observe::check_folder(folder, owner);
   if (!fault) return owner;
-  if (is_own) put(fmt::format("troupe: skipped: {}; {}\n", fault->what, fault->remedy), stderr);
+  if (is_own) put(fmt::format("troupe: skipped: {}; {}\n", fault->problem, fault->remedy), stderr);
   return std::nullopt;
 }
 
@@ -132,12 +132,12 @@ bool is_refused_at(const std::string& path) {
 bool remove_socket(const dead_socket& dead) {
   const int folder = ::open(dead.folder.c_str(), O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
   if (folder < 0) return false;
-  const std::string here = fmt::format("/proc/self/fd/{}", folder);
+  const std::string folder_path = fmt::format("/proc/self/fd/{}", folder);
   const std::string name = fmt::format("{}.sock", dead.pid);
   struct ::stat before = {}, now = {};
-  const bool is_dead = !observe::check_folder(here + "/.", dead.owner) &&
+  const bool is_dead = !observe::check_folder(folder_path + "/.", dead.owner) &&
                        ::fstatat(folder, name.c_str(), &before, AT_SYMLINK_NOFOLLOW) == 0 &&
-                       S_ISSOCK(before.st_mode) && is_refused_at(here + "/" + name) &&
+                       S_ISSOCK(before.st_mode) && is_refused_at(folder_path + "/" + name) &&
                        !user_of(dead.pid) &&
                        ::fstatat(folder, name.c_str(), &now, AT_SYMLINK_NOFOLLOW) == 0 &&
                        before.st_ino == now.st_ino && before.st_dev == now.st_dev;
@@ -166,7 +166,7 @@ std::optional<program_place> place_in(const std::vector<std::string>& folders, i
   for (const std::string& folder : folders) {
     if (!exists(folder)) continue;
     if (const auto fault = observe::check_folder(folder, user)) {
-      if (wrong.empty()) wrong = fmt::format("; {}: {}", fault->what, fault->remedy);
+      if (wrong.empty()) wrong = fmt::format("; {}: {}", fault->problem, fault->remedy);
     } else if (std::string socket = socket_in(folder, pid); is_socket(socket)) {
       return program_place{pid, user, std::move(socket)};
     }
@@ -177,7 +177,7 @@ std::optional<program_place> place_in(const std::vector<std::string>& folders, i
 // The programs whose folders only their processes name; for root, of all users.
 void add_others(found_places& found) {
   std::set<int> known;
-  for (const program_place& one : found.programs) known.insert(one.pid);
+  for (const program_place& known_program : found.programs) known.insert(known_program.pid);
   std::error_code none;
   for (const auto& process : std::filesystem::directory_iterator("/proc", none)) {
     const int pid = number_of(process.path().filename().string());
