@@ -338,8 +338,8 @@ TEST(schedule_texts, are_read_as_they_are_written) {
   kept.plan.holds = {{.held = {1, 2, 3}, .until = {}},
                      {.held = {UINT64_MAX, 5, 6}, .until = turn_id{7, 8, 9}, .late = true},
                      {.held = {10, 11, 0}, .until = {}, .connection = true},
-                     {.held = {12, 13, 4}, .until = {}, .what = troupe::sched::fault::cut},
-                     {.held = {0, 5, 0}, .until = {}, .what = troupe::sched::fault::slow_file}};
+                     {.held = {12, 13, 4}, .until = {}, .injected = troupe::sched::fault::cut},
+                     {.held = {0, 5, 0}, .until = {}, .injected = troupe::sched::fault::slow_file}};
   kept.hashes = {12, UINT64_MAX};
   kept.remarks = "two\nlines\n";
   const std::string text = text_of(kept);
@@ -362,8 +362,8 @@ TEST(schedule_texts, have_a_name_for_each_fault) {
                              fault::storage_cut, fault::storage_slow, fault::storage_stalls,
                              fault::commit_lost};
   std::set<std::string> names, effects;
-  for (const fault what : every) {
-    const exploring::hold kept{.held = {1, 2, 3}, .until = {}, .what = what};
+  for (const fault kind : every) {
+    const exploring::hold kept{.held = {1, 2, 3}, .until = {}, .injected = kind};
     EXPECT_EQ(exploring::parse_hold(exploring::text_of(kept)), kept);
     names.insert(exploring::text_of(kept));
     effects.insert(exploring::text_of_fault(kept));

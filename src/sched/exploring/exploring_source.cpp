@@ -88,16 +88,16 @@ fault exploring_source::fault_at(fault_point where, const lineage* named) {
       named == nullptr ? turn_id{program_name, static_cast<std::uint32_t>(number), 0}
                        : turn_id{named->maker, named->nth, calls_[{where, named->name}]++};
   for (const planned_fault& planned : seen.plan.faults) {
-    if (planned.number == number && place_of(planned.what) == where)
-      make_hold({.held = named_turn, .until = {}, .what = planned.what});
+    if (planned.number == number && place_of(planned.kind) == where)
+      make_hold({.held = named_turn, .until = {}, .injected = planned.kind});
   }
   for (std::size_t i = 0; i < holds_.size(); ++i) {
     const hold& kept = holds_[i];
-    if (kept.what == fault::none || place_of(kept.what) != where || kept.held != named_turn)
+    if (kept.injected == fault::none || place_of(kept.injected) != where || kept.held != named_turn)
       continue;
     meet_hold(i);
     if (seen.on_fault) seen.on_fault(kept);
-    return kept.what;
+    return kept.injected;
   }
   return fault::none;
 }

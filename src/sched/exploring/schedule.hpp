@@ -45,8 +45,8 @@ struct hold {
   // `held` is no turn, and nothing waits: that fault happens at the `run`-th send of a connection
   // or call of a storage, from 0 on; or at the `nth` operation or write of the program's files, or
   // statement of its SQLite files, from 1 on.
-  fault what = fault::none;
-  bool is_turn() const noexcept { return !connection && what == fault::none; }
+  fault injected = fault::none;
+  bool is_turn() const noexcept { return !connection && injected == fault::none; }
   bool operator==(const hold&) const = default;
 };
 
@@ -59,7 +59,7 @@ enum class strategy : std::uint8_t {
 
 // A fault at the `number`-th of the places where it can happen, from 1 on.
 struct planned_fault {
-  fault what = fault::none;
+  fault kind = fault::none;
   std::uint64_t number = 0;
   bool operator==(const planned_fault&) const = default;
 };

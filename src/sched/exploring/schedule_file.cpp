@@ -119,7 +119,7 @@ planned_fault read_planned_fault(line_reader& line) {
 
 hold read_fault_hold(line_reader& line) {
   const fault kind = read_fault(line);
-  return {.held = line.turn(), .until = {}, .what = kind};
+  return {.held = line.turn(), .until = {}, .injected = kind};
 }
 
 hold read_connection(line_reader& reader) {
@@ -229,8 +229,8 @@ int find_id(::dl_phdr_info* module, std::size_t, void* found) {
 std::string text_of(const hold& kept) {
   if (kept.connection)
     return "connection " + hex(kept.held.maker) + ' ' + std::to_string(kept.held.nth);
-  if (kept.what != fault::none)
-    return "fault " + std::string(name_of(kept.what)) + ' ' + text_of(kept.held);
+  if (kept.injected != fault::none)
+    return "fault " + std::string(name_of(kept.injected)) + ' ' + text_of(kept.held);
   std::string text = "hold " + text_of(kept.held);
   if (kept.until) text += " until " + text_of(*kept.until);
   if (kept.late) text += " late";
@@ -263,7 +263,7 @@ std::string text_of(const kept_schedule& kept) {
   for (const std::uint64_t arrival : kept.plan.held_connections)
     text += "late-connection " + std::to_string(arrival) + '\n';
   for (const planned_fault& planned : kept.plan.faults) {
-    text += "planned-fault " + std::string(name_of(planned.what)) + ' ' +
+    text += "planned-fault " + std::string(name_of(planned.kind)) + ' ' +
             std::to_string(planned.number) + '\n';
   }
   if (kept.plan.late) text += "late\n";

@@ -43,7 +43,7 @@ std::string text_of_fault(const hold& happened) {
   const std::string nth = std::to_string(happened.held.nth);
   const bool has_name = happened.held.maker != program_name || happened.held.run != 0;
   const std::string call = has_name ? "call " + run + " of a storage" : "statement " + nth;
-  switch (happened.what) {
+  switch (happened.injected) {
     case fault::cut:
       return "a connection was cut at its send " + run;
     case fault::lost:

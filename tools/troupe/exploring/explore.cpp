@@ -55,7 +55,7 @@ class program_search {
   exploring::outcome run_one(const exploring::schedule& plan, bool records, unsigned slot) const;
   void work(unsigned slot);
   std::optional<std::uint64_t> take();
-  void note(found one);
+  void note(found run);
   void progress();
   void put_coverage() const;
   bool search_on();
@@ -178,20 +178,22 @@ std::string quoted(const std::vector<std::string>& program) {
       continue;
     }
     text += '\'';
-    for (const char one : word) text += one == '\'' ? std::string("'\\''") : std::string(1, one);
+    for (const char letter : word)
+      text += letter == '\'' ? std::string("'\\''") : std::string(1, letter);
     text += '\'';
   }
   return text;
 }
 
-std::string counted(std::ptrdiff_t count, const char* what) {
-  return fmt::format("{} {}{}", count, what, count == 1 ? "" : "s");
+std::string counted(std::ptrdiff_t count, const char* noun) {
+  return fmt::format("{} {}{}", count, noun, count == 1 ? "" : "s");
 }
 
 // "2 late turns and 1 fault".
 std::string holds_text(const std::vector<exploring::hold>& holds) {
-  const std::ptrdiff_t faults = std::ranges::count_if(
-      holds, [](const exploring::hold& kept) { return kept.what != troupe::sched::fault::none; });
+  const std::ptrdiff_t faults = std::ranges::count_if(holds, [](const exploring::hold& kept) {
+    return kept.injected != troupe::sched::fault::none;
+  });
   const std::ptrdiff_t late = std::ssize(holds) - faults;
   if (faults == 0) return counted(late, "late turn");
   return (late == 0 ? "" : counted(late, "late turn") + " and ") + counted(faults, "fault");

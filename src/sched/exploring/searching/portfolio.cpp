@@ -93,9 +93,9 @@ void portfolio::hold_some(schedule& plan, std::uint64_t nth) const {
 void portfolio::hold_two(schedule& plan, std::uint64_t nth) const {
   const std::uint64_t count = contested_.size(), pairs = count * (count - 1) / 2;
   if (nth >= pairs) return hold_three(plan);
-  std::uint64_t pair = scattered(nth, pairs), one = 0;
-  while (pair >= count - 1 - one) pair -= count - 1 - one++;
-  plan.held_arrivals = {contested_[one], contested_[one + 1 + pair]};
+  std::uint64_t pair = scattered(nth, pairs), first = 0;
+  while (pair >= count - 1 - first) pair -= count - 1 - first++;
+  plan.held_arrivals = {contested_[first], contested_[first + 1 + pair]};
 }
 
 void portfolio::hold_three(schedule& plan) const {
