@@ -42,7 +42,7 @@ template <class T>
 TROUPE_NOINLINE future<permit> wait_for_permit_of(cell& to) {
   auto& state =
       *::new (memory::allocate(sizeof(tasks::ask_state<permit>))) tasks::ask_state<permit>;
-  state.link.kind = tasks::ask_link::of::permit;
+  state.link.kind = tasks::ask_link::subject::permit;
   state.link.asked = &to;
   state.link.method = [](message*, void*, message_act) -> const char* {
     return base::type_name<T>();

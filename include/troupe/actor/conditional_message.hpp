@@ -26,7 +26,7 @@ struct conditional_message : message {
   bool (*const holds)(const conditional_message& self, const void* object);
   // While the message waits, these members belong to the system's table
   // (src/actor/system/guard_table.hpp).
-  cell* of = nullptr;
+  cell* actor = nullptr;
   conditional_message* next_waiting = nullptr;  // the next younger message of the same actor
   conditional_message* newest = nullptr;  // the youngest of this actor; set in the oldest only
   conditional_message* next_in_table = nullptr;  // set in the oldest only
@@ -108,9 +108,9 @@ consteval bool fits_guard() {
 // Wraps the message in a conditional_message. Takes ownership of `mail`, even if it throws.
 template <class T, class Message, class Predicate>
 message* guard(Predicate&& when, message* mail) {
-  using made = conditional_call<T, std::decay_t<Predicate>, Message>;
+  using guarding = conditional_call<T, std::decay_t<Predicate>, Message>;
   try {
-    return make_message<made>(std::forward<Predicate>(when), mail);
+    return make_message<guarding>(std::forward<Predicate>(when), mail);
   } catch (...) {
     mail->act(mail, nullptr, message_act::discard);
     throw;

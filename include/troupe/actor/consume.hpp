@@ -41,7 +41,7 @@ struct consume_request : message {
 
   const message::handler which;  // describes the actor's class
   // These members belong to the system's table (src/actor/system/consumer_table.hpp).
-  cell* of = nullptr;
+  cell* actor = nullptr;
   consume_request* next_in_table = nullptr;
   bool waits_outside = false;  // whether the request waits in the table instead of in the mailbox
 
@@ -115,7 +115,7 @@ TROUPE_NOINLINE future<std::unique_ptr<T>> consume(cell& actor, std::size_t offs
     return later;
   }
   link_ask(state.link, actor, &consume_of<T>::names);
-  state.link.kind = tasks::ask_link::of::object;
+  state.link.kind = tasks::ask_link::subject::object;
   deliver(actor, *make_message<consume_of<T>>(std::move(promised), offset));
   return later;
 }

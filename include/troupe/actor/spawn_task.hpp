@@ -84,12 +84,12 @@ struct spawned_state final : tasks::state_of<T> {
   static const char* act_on(message* base, void* caller_ends, message_act act) {
     if (act == message_act::describe) return base::type_name<task<T>>();
     auto& object = static_cast<spawned_task&>(*base);
-    cell* const in = static_cast<cell*>(object.own_call.actor);
+    cell* const actor = static_cast<cell*>(object.own_call.actor);
     if (act == message_act::handle) {
       begin(object.own_call, object.root);
       return nullptr;
     }
-    if (object.result == nullptr) return end_untaken(object, in, caller_ends, act);
+    if (object.result == nullptr) return end_untaken(object, actor, caller_ends, act);
     auto& self = static_cast<spawned_state&>(*object.result);
     if (act == message_act::detach) {
       tasks::task_access::release(self.running);
@@ -101,29 +101,29 @@ struct spawned_state final : tasks::state_of<T> {
     if (act == message_act::complete) [[likely]] {
       failed = !self.finish();
     } else {
-      self.result.fail(in == nullptr && caller_ends == nullptr
+      self.result.fail(actor == nullptr && caller_ends == nullptr
                            ? std::make_exception_ptr(std::bad_alloc())
                            : stopped_error(&act_on));
     }
     // The coroutine's frame is destroyed before the result is given.
     { const task<T> ended = std::move(self.running); }
     if (failed && !was_stopped(object.own_call, self.result.failure())) [[unlikely]]
-      self.mark_failed(*in);
+      self.mark_failed(*actor);
     self.resolve();
-    if (caller_ends == nullptr && in != nullptr) end_spawned(*in);
+    if (caller_ends == nullptr && actor != nullptr) end_spawned(*actor);
     return nullptr;
   }
 
-  TROUPE_NOINLINE static const char* end_untaken(spawned_task& object, cell* in, void* caller_ends,
-                                                 message_act act) noexcept {
+  TROUPE_NOINLINE static const char* end_untaken(spawned_task& object, cell* actor,
+                                                 void* caller_ends, message_act act) noexcept {
     std::exception_ptr failure;
     {
       task<T> ended = tasks::task_access::of_root<T>(object.root);
       if (act == message_act::complete) failure = tasks::task_access::result(ended).take_failure();
     }
     if (failure != nullptr && !was_stopped(object.own_call, failure))
-      report_untaken(*in, &act_on, std::move(failure));
-    if (caller_ends == nullptr && in != nullptr) end_spawned(*in);
+      report_untaken(*actor, &act_on, std::move(failure));
+    if (caller_ends == nullptr && actor != nullptr) end_spawned(*actor);
     return nullptr;
   }
 
@@ -154,10 +154,10 @@ struct spawned_state final : tasks::state_of<T> {
   }
   // Called after the task's end: the last holder of the state reports the failure if it was not
   // taken.
-  void mark_failed(cell& in) noexcept {
+  void mark_failed(cell& actor) noexcept {
     std::destroy_at(&running);
-    failed = &in;
-    add_ref(in);
+    failed = &actor;
+    add_ref(actor);
     this->marked = true;
   }
 
@@ -231,10 +231,10 @@ consteval unmade why_unmade() {
     return sizeof...(Args) > 0 || is_call || !std::is_class_v<maker> ? unmade::unfit
                                                                      : unmade::an_actor;
   } else {
-    using made = std::invoke_result_t<maker, typename travelling<Args>::type...>;
-    if (tasks::is_task<made>) return unmade::none;
-    if (tasks::is_task<std::remove_cvref_t<made>>) return unmade::a_reference;
-    return tasks::runs_when_awaited<std::remove_cvref_t<made>> ? unmade::a_work : unmade::no_task;
+    using result = std::invoke_result_t<maker, typename travelling<Args>::type...>;
+    if (tasks::is_task<result>) return unmade::none;
+    if (tasks::is_task<std::remove_cvref_t<result>>) return unmade::a_reference;
+    return tasks::runs_when_awaited<std::remove_cvref_t<result>> ? unmade::a_work : unmade::no_task;
   }
 }
 

@@ -102,7 +102,7 @@ class any_ref {
     return *this;
   }
   ~any_ref() {
-    if (cell_ != nullptr && here_ == this) actor::drop_ref(*cell_);
+    if (cell_ != nullptr && own_address_ == this) actor::drop_ref(*cell_);
   }
   explicit operator bool() const noexcept { return cell_ != nullptr; }
   actor::cell* cell() const noexcept { return cell_; }
@@ -110,9 +110,9 @@ class any_ref {
  private:
   actor::cell* cell_ = nullptr;
   // In a co_await GCC 12 copies the bits of a temporary spawn_options, and also destroys the
-  // copies. Such a copy is no ref: `here_` differs from its address, and its destructor does
+  // copies. Such a copy is no ref: `own_address_` differs from its address, and its destructor does
   // nothing.
-  const any_ref* here_ = this;
+  const any_ref* own_address_ = this;
 };
 
 }  // namespace troupe

@@ -106,7 +106,7 @@ class pending_scope {
 
  private:
   // jobs made by jobs and works that run inside it do not belong to the scope
-  const frame* const in_;
+  const frame* const frame_;
   const pending_scope* const outer_;
   const std::uint64_t began_;
   const bool runs_;

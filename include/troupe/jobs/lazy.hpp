@@ -93,16 +93,16 @@ struct lazy_job final : job_of<T> {
 template <class T, class Function>
 TROUPE_NOINLINE job_of<T>& make_lazy_here(Function&& function, memory_use use, const char* name,
                                           std::uint32_t line) {
-  using made = lazy_job<T, std::decay_t<Function>>;
+  using made_job = lazy_job<T, std::decay_t<Function>>;
   static_assert(
-      alignof(made) <= alignof(std::max_align_t),
+      alignof(made_job) <= alignof(std::max_align_t),
       "troupe: lazy: the function is over-aligned; put its captures into a std::unique_ptr");
-  void* place = memory::allocate(sizeof(made));
-  made* job = nullptr;
+  void* place = memory::allocate(sizeof(made_job));
+  made_job* job = nullptr;
   try {
-    job = ::new (place) made(std::forward<Function>(function), name, line);
+    job = ::new (place) made_job(std::forward<Function>(function), name, line);
   } catch (...) {
-    memory::deallocate(place, sizeof(made));
+    memory::deallocate(place, sizeof(made_job));
     throw;
   }
   // order: relaxed  no other thread can see the job yet

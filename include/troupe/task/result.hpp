@@ -42,26 +42,26 @@ void report_dropped(std::exception_ptr failure) noexcept;
 class untaken_error {
  public:
   explicit untaken_error(std::exception_ptr failure = nullptr) noexcept
-      : what_(std::move(failure)) {}
+      : failure_(std::move(failure)) {}
   untaken_error(const untaken_error&) = delete;
   untaken_error& operator=(const untaken_error&) = delete;
   ~untaken_error() {
-    if (what_ != nullptr && !is_shared_) [[unlikely]]
-      report_dropped(std::move(what_));
+    if (failure_ != nullptr && !is_shared_) [[unlikely]]
+      report_dropped(std::move(failure_));
   }
-  void set(std::exception_ptr failure) noexcept { what_ = std::move(failure); }
-  bool there() const noexcept { return what_ != nullptr; }
-  const std::exception_ptr& look() const noexcept { return what_; }
+  void set(std::exception_ptr failure) noexcept { failure_ = std::move(failure); }
+  bool there() const noexcept { return failure_ != nullptr; }
+  const std::exception_ptr& look() const noexcept { return failure_; }
   // For code that gives it to its receiver, which may then drop it.
-  std::exception_ptr take() noexcept { return std::exchange(what_, nullptr); }
+  std::exception_ptr take() noexcept { return std::exchange(failure_, nullptr); }
   // The same; a copy stays here for another receiver.
   const std::exception_ptr& share() noexcept {
     is_shared_ = true;
-    return what_;
+    return failure_;
   }
 
  private:
-  std::exception_ptr what_;
+  std::exception_ptr failure_;
   bool is_shared_ = false;
 };
 

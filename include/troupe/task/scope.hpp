@@ -53,12 +53,12 @@ auto make_child(Given&& given, Args&&... args) {
                   "troupe: task_scope::spawn: it takes a task, another awaitable, or a callable "
                   "that makes a task, and its arguments, which are kept by value");
     if constexpr (is_called) {
-      using made = std::invoke_result_t<std::decay_t<Given>, kept_as<Args>...>;
-      static_assert(is_task<made>,
+      using made_task = std::invoke_result_t<std::decay_t<Given>, kept_as<Args>...>;
+      static_assert(is_task<made_task>,
                     "troupe: task_scope::spawn: the callable makes no task: let it return "
                     "troupe::task<>");
-      if constexpr (is_task<made>) {
-        return run_made<typename task_access::value<made>::type, std::decay_t<Given>,
+      if constexpr (is_task<made_task>) {
+        return run_made<typename task_access::value<made_task>::type, std::decay_t<Given>,
                         kept_as<Args>...>(std::forward<Given>(given), std::forward<Args>(args)...);
       }
     }

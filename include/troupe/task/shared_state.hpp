@@ -47,7 +47,7 @@ struct ask_link {
   };
   // Whether an async call asked, and an actor that was active then.
   enum class origin : std::uint8_t { outside, call, call_to_active };
-  enum class of : std::uint8_t { answer, object, permit, job };
+  enum class subject : std::uint8_t { answer, object, permit, job };
 
   ask_link() = default;
   ask_link(const ask_link&) = delete;
@@ -69,7 +69,7 @@ struct ask_link {
   // the state of the future that the handler returned; counted, set once
   std::atomic<shared_state*> forwarded{nullptr};
   source_line at = nullptr;  // the source line that awaits the ask
-  of kind = of::answer;
+  subject kind = subject::answer;
   origin from = origin::outside;
   // how many ordinary methods asked in a row before this ask, up to passed_max
   std::uint8_t passed = 0;
@@ -159,7 +159,7 @@ struct shared_state {
 
 inline ask_link::~ask_link() {
   if (parent != nullptr) parent->drop_ref();
-  if (name_or_context != nullptr && kind != of::job) [[unlikely]]
+  if (name_or_context != nullptr && kind != subject::job) [[unlikely]]
     drop_context(*context());
   // order: acquire  as the refs of the object that it counts
   if (shared_state* const source = forwarded.load(std::memory_order_acquire)) source->drop_ref();

@@ -80,7 +80,8 @@ const char* describe_constructor(message*, void*, message_act) {
 void restart(cell& actor, supervision_state& own, kept_failure failed) noexcept;
 
 void end_failed(cell& actor, kept_failure failed) noexcept {
-  end_object(actor, ended(ended::why::failed, std::move(failed.what), std::move(failed.memory)));
+  end_object(actor,
+             ended(ended::why::failed, std::move(failed.exception), std::move(failed.memory)));
 }
 
 // Returns the exception of the constructor; null when it succeeded.
@@ -143,7 +144,7 @@ std::chrono::nanoseconds backoff_of(const supervision_state& own) noexcept {
 }
 
 void restart(cell& actor, supervision_state& own, kept_failure failed) noexcept {
-  while (failed.what != nullptr) {
+  while (failed.exception != nullptr) {
     const std::int64_t now = tasks::now_ns(*actor_system::of(actor).host.clock);
     if (own.failures == 0 || now - own.failed_since_ns > own.restart.per.count()) {
       own.failed_since_ns = now;
@@ -223,7 +224,7 @@ void end_with_call(cell& actor) noexcept {
   supervision_state* const own = supervision_of(actor);
   kept_failure failed =
       own == nullptr ? kept_failure() : std::exchange(own->failure_after_calls, {});
-  if (failed.what == nullptr) return end_object(actor);
+  if (failed.exception == nullptr) return end_object(actor);
   if (own->on_error != error_policy::restart) return end_failed(actor, std::move(failed));
   actor.flags = static_cast<std::uint8_t>((actor.flags & ~(cell::ends_soon | cell::cancels)) |
                                           own->cancels_then);

@@ -41,9 +41,9 @@ void note_wait(const watched_message& mail) noexcept {
 
 }  // namespace
 
-watched_message::watched_message(message& mail, tasks::call_context* in,
+watched_message::watched_message(message& mail, tasks::call_context* context,
                                  const send_sample& seen) noexcept
-    : message(&act_on), inner(mail), trace(in), sample(seen) {
+    : message(&act_on), inner(mail), trace(context), sample(seen) {
   if (trace != nullptr) tasks::hold_context(*trace);
 }
 watched_message::~watched_message() {

@@ -19,7 +19,7 @@ struct send_sample {
 
 // Around the sender's own message, which it handles. Most messages are sent without it.
 struct watched_message final : message {
-  watched_message(message& mail, tasks::call_context* in, const send_sample& seen) noexcept;
+  watched_message(message& mail, tasks::call_context* context, const send_sample& seen) noexcept;
   watched_message(const watched_message&) = delete;
   ~watched_message();
   static const char* act_on(message* base, void* object, message_act act);

@@ -42,7 +42,7 @@ struct spawned {
   // The sleeping task. Caller: the holder of the clock's lock, or the taker of the task's timer.
   void keep_in(tasks::suspension& sleep) const noexcept;
   static spawned kept_in(const tasks::suspension& sleep, tasks::coroutine& root,
-                         actor_system& in) noexcept;
+                         actor_system& actors) noexcept;
 
   TROUPE_INLINE spawned_task& make_object(cell& actor) const noexcept {
     actor.flags |= cell::constructed;
@@ -404,10 +404,10 @@ void spawned::keep_in(tasks::suspension& sleep) const noexcept {
   root->parent = reinterpret_cast<std::uintptr_t>(result) | coroutine::result;
 }
 spawned spawned::kept_in(const tasks::suspension& sleep, coroutine& root,
-                         actor_system& in) noexcept {
+                         actor_system& actors) noexcept {
   // order: relaxed  as above
   return {reinterpret_cast<message::handler>(sleep.next.load(std::memory_order_relaxed)), &root,
-          reinterpret_cast<tasks::shared_state*>(root.parent & ~coroutine::result), &in};
+          reinterpret_cast<tasks::shared_state*>(root.parent & ~coroutine::result), &actors};
 }
 
 // Whether only the actor itself and its suspended call refer to it, and it has nothing to do.

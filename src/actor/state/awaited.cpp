@@ -83,11 +83,12 @@ awaited look_at(const tasks::suspension& wait) {
   if (asked == nullptr)
     return {at, wait.act(const_cast<tasks::suspension*>(&wait), nullptr, message_act::describe), "",
             nullptr};
-  if (asked->kind == tasks::ask_link::of::job) return {at, "the value of ", asked->name(), nullptr};
-  const char* const description = asked->kind == tasks::ask_link::of::permit
-                                      ? "room in the mailbox of "
-                                  : asked->kind == tasks::ask_link::of::object ? "the object of "
-                                                                               : "the answer of ";
+  if (asked->kind == tasks::ask_link::subject::job)
+    return {at, "the value of ", asked->name(), nullptr};
+  const char* const description =
+      asked->kind == tasks::ask_link::subject::permit   ? "room in the mailbox of "
+      : asked->kind == tasks::ask_link::subject::object ? "the object of "
+                                                        : "the answer of ";
   return {at, description, asked->method(nullptr, nullptr, message_act::describe), asked->asked};
 }
 

@@ -12,8 +12,8 @@ namespace troupe::actor {
 // Copied from a suspended call while its actor is held. Texts are made after that.
 struct awaited {
   std::source_location at;  // a line of the user's code; line 0 when none is known
-  const char* what;
-  const char* of;
+  const char* event;
+  const char* method;
   const void* asked;                  // an actor, which may have been freed since
   std::source_location held_since{};  // of a lock: where its holder took it
   std::uint32_t first_seen = 0;       // long_waits.hpp; 0: no look has seen it

@@ -27,19 +27,19 @@ kept_memory keep_context(owned_context context) noexcept;
 struct kept_failure {
   kept_failure() = default;
   kept_failure(std::exception_ptr thrown, std::shared_ptr<const void> held) noexcept
-      : memory(std::move(held)), what(std::move(thrown)) {}
+      : memory(std::move(held)), exception(std::move(thrown)) {}
   kept_failure(const kept_failure&) = default;
   kept_failure(kept_failure&&) noexcept = default;
   // Exchanges, so that the old members are destroyed in the right order: the exception before the
   // memory.
   kept_failure& operator=(kept_failure other) noexcept {
     memory.swap(other.memory);
-    std::swap(what, other.what);
+    std::swap(exception, other.exception);
     return *this;
   }
 
   std::shared_ptr<const void> memory;  // declared first, so that it is destroyed last
-  std::exception_ptr what;
+  std::exception_ptr exception;
 };
 
 // Reports a failure of the current turn's actor, in the work that `describes` names. The memory in

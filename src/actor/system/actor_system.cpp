@@ -86,7 +86,7 @@ kept_failure report_own(cell& actor, message::handler method, std::exception_ptr
   const kept_memory keeps = heap == nullptr ? kept_memory{} : heap->keep();
   kept_failure failed(std::move(failure), keeps.held);
   if (keeps.held != nullptr) failures_keep = &keeps;
-  actor_system::of(actor).report(&actor, method, failed.what);
+  actor_system::of(actor).report(&actor, method, failed.exception);
   failures_keep = nullptr;
   return failed;
 }

@@ -27,7 +27,7 @@ class cell_table {
     bucket& chain = buckets_[bucket_of(actor)];
     const auto lock = chain.turns.enter(chain.mutex);
     Node** slot = &chain.first;
-    while (*slot != nullptr && (*slot)->of != &actor) slot = &(*slot)->next_in_table;
+    while (*slot != nullptr && (*slot)->actor != &actor) slot = &(*slot)->next_in_table;
     return act(*slot);
   }
 

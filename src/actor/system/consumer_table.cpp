@@ -7,7 +7,7 @@ consume_request* consumer_table::begin(cell& actor, consume_request& mine) noexc
   in_use_.store(true, std::memory_order_relaxed);
   return table_.with(actor, [&](consume_request*& slot) -> consume_request* {
     if (slot != nullptr) return slot == &mine ? nullptr : slot;
-    mine.of = &actor;
+    mine.actor = &actor;
     mine.next_in_table = nullptr;
     slot = &mine;
     return nullptr;

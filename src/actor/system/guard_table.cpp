@@ -7,7 +7,7 @@
 namespace troupe::actor {
 
 conditional_message* guard_table::walk::take() noexcept {
-  TROUPE_INVARIANT(next == nullptr || (oldest != nullptr && next->of == oldest->of), "G1");
+  TROUPE_INVARIANT(next == nullptr || (oldest != nullptr && next->actor == oldest->actor), "G1");
   if (next == nullptr) {
     if (oldest == nullptr) return nullptr;
     next = oldest = oldest->next_in_table;
@@ -28,7 +28,7 @@ void guard_table::add(cell& actor, conditional_message& message) noexcept {
   // order: relaxed (all)  a count and numbers; the tables' locks publish the messages
   waiting_.fetch_add(1, std::memory_order_relaxed);
   if (message.number == 0) message.number = numbers_.fetch_add(1, std::memory_order_relaxed) + 1;
-  message.of = &actor;
+  message.actor = &actor;
   table_.with(actor, [&](conditional_message*& head) {
     conditional_message* const first = head;
     if (first == nullptr || message.number < first->number) {

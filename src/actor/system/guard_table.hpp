@@ -52,7 +52,7 @@ class guard_table {
       for (std::size_t i = 0; i < piece_max; ++i) {
         const conditional_message* const message = on.take();
         if (message == nullptr) return false;
-        look(*message->of, *message);
+        look(*message->actor, *message);
       }
       return true;
     });

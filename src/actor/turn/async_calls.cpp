@@ -48,8 +48,8 @@ void tell_wait(const tasks::async_call& suspended) noexcept {
   observe::listener* const listener = observe::listener_here();
   if (listener == nullptr || suspended.awaited == nullptr) return;
   const awaited words = look_at(*suspended.awaited);
-  listener->hear_wait(*listener, id_of(*static_cast<const cell*>(suspended.actor)), words.what,
-                      words.of, words.at.file_name(), words.at.line());
+  listener->hear_wait(*listener, id_of(*static_cast<const cell*>(suspended.actor)), words.event,
+                      words.method, words.at.file_name(), words.at.line());
 }
 
 TROUPE_NOINLINE void trace_part(const tasks::async_call& async_call, observe::event kind) noexcept {

@@ -9,7 +9,7 @@ std::string running_handlers(const actor_system& system) {
   tasks::for_each_running(system, [&](const tasks::running_work& work) {
     if (!names.empty()) names += "; ";
     names += work.method(nullptr, nullptr, message_act::describe);
-    if (work.what != nullptr && work.actor == nullptr) names += std::string(": ") + work.what;
+    if (work.name != nullptr && work.actor == nullptr) names += std::string(": ") + work.name;
     // The actor may have ended by now.
     if (const std::uint64_t id = work.actor == nullptr ? 0 : system.slots.find_number(work.actor);
         id != 0)

@@ -43,7 +43,8 @@ TROUPE_NOINLINE void fail(cell& actor, message::handler act, std::exception_ptr 
     counts->of(*actor.type, act).failures.add(1);
   kept_failure failed = report_own(actor, act, std::move(failure));
   if ((actor.flags & cell::constructed) == 0) {
-    end_object(actor, ended(ended::why::failed, std::move(failed.what), std::move(failed.memory)));
+    end_object(actor,
+               ended(ended::why::failed, std::move(failed.exception), std::move(failed.memory)));
   } else if (supervision_of(actor) != nullptr) {
     apply_error_policy(actor, std::move(failed));
   }

@@ -64,7 +64,7 @@ bool find_source(const tasks::shared_state& state, const tasks::job_waits* jobs,
     at = next;
   }
   const tasks::ask_link& link = *at->asked;
-  if (link.kind != tasks::ask_link::of::job) {
+  if (link.kind != tasks::ask_link::subject::job) {
     found.actor = link.asked;
   } else if (jobs != nullptr) {
     found.thread = jobs->runner_of(link.asked);
@@ -282,8 +282,8 @@ class collector {
     }
     const tasks::shared_state* const state = tasks::awaited_by(wait);
     if (state == nullptr) return false;
-    has_jobs =
-        has_jobs || (state->asked != nullptr && state->asked->kind == tasks::ask_link::of::job);
+    has_jobs = has_jobs ||
+               (state->asked != nullptr && state->asked->kind == tasks::ask_link::subject::job);
     return find_source(*state, system_.waits_for_jobs, found);
   }
 
@@ -394,7 +394,7 @@ refused_wait tell(const collector& seen, std::span<const std::uint32_t> cycle,
     names += leaf.wait == nullptr || !leaf.wait->for_lock ? " asks "
              : leaf.from.is_child                         ? " waits for a child in "
                                                           : " waits for a lock of ";
-    asked = leaf.call.waits_for ? leaf.call.waits_for->of : "";
+    asked = leaf.call.waits_for ? leaf.call.waits_for->method : "";
     lines += line_of(leaf.call, system);
   }
   if (count > lines_max) lines += "\n  and " + std::to_string(count - lines_max) + " more";

@@ -48,7 +48,7 @@ class marker {
 
   static bool is_ask(const tasks::suspension& wait) noexcept {
     const tasks::ask_link* const asked = tasks::asked_by(wait);
-    return asked != nullptr && asked->kind == tasks::ask_link::of::answer &&
+    return asked != nullptr && asked->kind == tasks::ask_link::subject::answer &&
            !tasks::awaited_by(wait)->resolved();
   }
   // A wait for a child of a scope is none: the child has a wait of its own.

@@ -208,7 +208,7 @@ std::string line_of(const suspended_call& call, const actor_system& system) {
   if (!call.waits_for) return text + " waits for something of its own";
   const awaited& wait = *call.waits_for;
   text += " waits" + (wait.at.line() == 0 ? std::string() : " at " + place_of(wait.at)) + " for " +
-          wait.what + wait.of;
+          wait.event + wait.method;
   const std::uint64_t asked = wait.asked == nullptr ? 0 : system.slots.find_number(wait.asked);
   if (asked != 0) text += " (#" + std::to_string(asked) + ")";
   if (wait.held_since.line() != 0) text += " since " + place_of(wait.held_since);
@@ -225,7 +225,7 @@ void tell_locks_apart(std::span<suspended_call> calls) {
   for (suspended_call& call : calls) {
     if (!call.waits_for || call.waits_for->held_by == nullptr) continue;
     awaited& wait = *call.waits_for;
-    std::vector<const void*>& alike = holders[wait.of + place_of(wait.held_since)];
+    std::vector<const void*>& alike = holders[wait.method + place_of(wait.held_since)];
     auto found = std::ranges::find(alike, wait.held_by);
     if (found == alike.end()) found = alike.insert(found, wait.held_by);
     wait.lock = static_cast<unsigned>(found - alike.begin()) + 1;

@@ -37,7 +37,7 @@ constinit thread_local std::int64_t looked_ns = 0;
 // The tree of all parts that one loop gave. Its root counts the parts, and the loop itself until
 // that waits.
 struct loop_tree final : thread_fork_tree {
-  loop_tree(const loop_segment& segment, fork_tree* inside_of) noexcept;
+  loop_tree(const loop_segment& segment, fork_tree* outer) noexcept;
   fork_join parts;
 };
 
@@ -56,9 +56,9 @@ struct loop_segment {
   const own_loops before;
 };
 
-loop_tree::loop_tree(const loop_segment& segment, fork_tree* inside_of) noexcept
+loop_tree::loop_tree(const loop_segment& segment, fork_tree* outer) noexcept
     : thread_fork_tree(parts, segment.pool, segment.threads) {
-  within = inside_of;
+  within = outer;
   if (within != nullptr) outermost = within->outermost;
   parts.begin(this, nullptr, 1);
 }

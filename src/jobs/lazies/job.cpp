@@ -54,16 +54,16 @@ bool run_on_fresh_thread(job& item) {
 struct named_in_procedure {
   explicit named_in_procedure(const job& job) noexcept {
     // order: relaxed  for running_handlers, a snapshot
-    if (first) what.store(job.name, std::memory_order_relaxed);
+    if (first) name.store(job.name, std::memory_order_relaxed);
   }
   named_in_procedure(const named_in_procedure&) = delete;
   named_in_procedure& operator=(const named_in_procedure&) = delete;
   ~named_in_procedure() {
-    if (first) what.store(nullptr, std::memory_order_relaxed);  // order: relaxed  as above
+    if (first) name.store(nullptr, std::memory_order_relaxed);  // order: relaxed  as above
   }
-  std::atomic<const char*>& what = tasks::running_here().what;
+  std::atomic<const char*>& name = tasks::running_here().name;
   // order: relaxed  the thread's own
-  const bool first = what.load(std::memory_order_relaxed) == nullptr;
+  const bool first = name.load(std::memory_order_relaxed) == nullptr;
 };
 
 // Runs the job here; or, when this stack is used up, on a fresh thread, and waits for that.
@@ -189,8 +189,8 @@ void take_back(job& job, job_pool* pool) {
 
 // Represents in a queue a job that another thread keeps, and may never submit. Runs that job.
 struct proxy_job final : job {
-  proxy_job(job_pool& in, job& wanted) noexcept
-      : job(&perform, wanted.name, wanted.line, true), pool(in), wanted(wanted) {
+  proxy_job(job_pool& used_pool, job& wanted) noexcept
+      : job(&perform, wanted.name, wanted.line, true), pool(used_pool), wanted(wanted) {
     wanted.add_ref();
     // order: relaxed  no other thread can see this job yet
     if (observe::tracing()) number.store(number_in_trace(wanted), std::memory_order_relaxed);
@@ -244,7 +244,7 @@ struct future_waiter final : waiter {
       : waiter(&tell), counted(std::move(counts)), promised(promise_for(awaited)) {}
   static promise<> promise_for(const job& wanted) {
     auto& state = *::new (memory::allocate(sizeof(tasks::ask_state<void>))) tasks::ask_state<void>;
-    state.link.kind = tasks::ask_link::of::job;
+    state.link.kind = tasks::ask_link::subject::job;
     state.link.asked = &wanted;
     state.link.name_or_context = wanted.name;
     return tasks::future_access::promise_of<void>(state);
@@ -417,7 +417,7 @@ TROUPE_NOINLINE future<> when_done(job& wanted) {
 }
 
 pending_scope::pending_scope(bool runs)
-    : in_(this_stack.top), outer_(pending.scope), began_(pending.jobs_made), runs_(runs) {
+    : frame_(this_stack.top), outer_(pending.scope), began_(pending.jobs_made), runs_(runs) {
   const bool in_work = this_stack.top != nullptr && this_stack.top->forks != nullptr;
   if (in_work || (pending.stack_top == nullptr && tasks::running_here().running_call != nullptr)) {
     throw usage_error(
@@ -430,14 +430,14 @@ pending_scope::pending_scope(bool runs)
 bool pending_scope::runs(const job& job) const noexcept {
   const pending_scope* at = this;
   while (at != nullptr && job.position <= at->began_) at = at->outer_;
-  return at != nullptr && at->runs_ && at->in_ == job.made_in;
+  return at != nullptr && at->runs_ && at->frame_ == job.made_in;
 }
 
 pending_scope::~pending_scope() {
   job_pool* const pool = runs_ ? job_pool::current() : nullptr;
   while (runs_ && !pending.jobs.empty() && pending.jobs.last()->position > began_) {
     job& last = *pending.jobs.last();
-    if (last.made_in != in_) {
+    if (last.made_in != frame_) {
       pending.drop(last.position - 1, pool);
       continue;
     }

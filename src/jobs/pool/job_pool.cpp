@@ -423,10 +423,10 @@ void job_pool::run_taken(job& job) noexcept {
   if (claim(job)) {  // else the thread that needs the job runs it
     if (!job.is_proxy_job) begin_run(job);
     // order: relaxed  for running_handlers, a snapshot
-    tasks::running_here().what.store(job.name, std::memory_order_relaxed);
+    tasks::running_here().name.store(job.name, std::memory_order_relaxed);
     run(job);
     // order: relaxed  as above
-    tasks::running_here().what.store(nullptr, std::memory_order_relaxed);
+    tasks::running_here().name.store(nullptr, std::memory_order_relaxed);
   }
   job.drop_kept();
 }

@@ -26,8 +26,8 @@ namespace troupe {
 struct scheduled_call final : tasks::timer {
   // `again` zero: once. Owns a ref to the actor `to`, whose turns the calls are; null: the calls
   // are procedures of the pool. Throws std::bad_alloc, and then owns nothing.
-  scheduled_call(runtime_core& in, unique_function<void()>&& calls, std::chrono::nanoseconds again,
-                 const timer_options& options, void* to);
+  scheduled_call(runtime_core& core, unique_function<void()>&& calls,
+                 std::chrono::nanoseconds again, const timer_options& options, void* to);
   ~scheduled_call();
 
   static void* operator new(std::size_t bytes) { return memory::allocate(bytes); }

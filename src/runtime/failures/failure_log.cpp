@@ -23,7 +23,7 @@ thread_local std::unique_ptr<const std::shared_ptr<const void>> outlives_runtime
 
 void failure_log::entry::swap(entry& other) noexcept {
   std::swap(where, other.where);
-  std::swap(what, other.what);
+  std::swap(exception, other.exception);
   std::swap(bytes, other.bytes);
   std::swap(of_others, other.of_others);
   std::swap(heard, other.heard);
@@ -33,7 +33,7 @@ void failure_log::entry::swap(entry& other) noexcept {
 failure_log::failure_log(std::size_t kept_max, std::size_t bytes_max)
     : kept_max_(kept_max), bytes_max_(bytes_max), spare_(spare_max) {
   entry& others = others_.emplace_back();
-  others.what = std::make_exception_ptr(
+  others.exception = std::make_exception_ptr(
       error("troupe: memory was out, and failures that happened then could not be kept"));
   others.of_others = true;
 }
@@ -70,7 +70,7 @@ void failure_log::add(std::exception_ptr failure, const actor::failed_call& wher
     } else {
       entry& added = node.front();
       added.where = where;
-      added.what = std::move(failure);
+      added.exception = std::move(failure);
       added.bytes = bytes;
       added.heard = heard;
     }
@@ -127,7 +127,7 @@ failure_log::counts failure_log::count() const {
 failure failure_log::as_failure(const entry& entry) {
   failure failure;
   failure.memory = entry.where.keeps.held;
-  failure.what = entry.what;
+  failure.what = entry.exception;
   failure.actor = entry.where.actor;
   failure.method = entry.where.method;
   failure.actor_id = entry.where.id;
@@ -222,9 +222,9 @@ void failure_log::throw_first() {
     bytes_ -= first.front().bytes;
     first_bytes_ -= first.front().bytes;
     drop_surplus(gone);
-    failure = first.front().what;
+    failure = first.front().exception;
     if (first.front().of_others) {
-      before.what = failure;  // its node also keeps it
+      before.exception = failure;  // its node also keeps it
     } else {
       before.swap(first.front());
     }
@@ -238,7 +238,7 @@ void failure_log::throw_first() {
 // Destroys the exceptions, then the objects that they refer to; then the nodes become spare ones.
 void failure_log::forget(std::list<entry>& gone) noexcept {
   for (entry& entry : gone) {
-    if (!entry.of_others) entry.what = nullptr;
+    if (!entry.of_others) entry.exception = nullptr;
     entry.where = {};
   }
   std::lock_guard lock(mutex_);
@@ -261,7 +261,7 @@ void failure_log::end() noexcept {
   using keeper = const std::shared_ptr<const void>;
   std::unique_ptr<keeper> held(new (std::nothrow) keeper(std::move(last.where.keeps.held)));
   const auto before = std::exchange(outlives_runtime, std::move(held));
-  last.what = nullptr;
+  last.exception = nullptr;
 }
 
 }  // namespace troupe

@@ -51,9 +51,10 @@ class failure_log {
 
  private:
   struct entry {
-    // keeps the objects to which `what` refers: declared first, so that it is destroyed last (L3)
+    // keeps the objects to which `exception` refers: declared first, so that it is destroyed last
+    // (L3)
     actor::failed_call where;
-    std::exception_ptr what;
+    std::exception_ptr exception;
     std::size_t bytes = 0;
     bool of_others = false;  // represents failures that could not be kept
     bool heard = false;

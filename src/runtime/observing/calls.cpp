@@ -8,7 +8,7 @@ namespace troupe::observing {
 std::string wait_text(const actor::suspended_call& call) {
   if (call.guarded) return "its predicate";
   if (!call.waits_for) return "something of its own";
-  return std::string(call.waits_for->what) + call.waits_for->of;
+  return std::string(call.waits_for->event) + call.waits_for->method;
 }
 
 std::string wait_place(const actor::suspended_call& call) {

@@ -212,9 +212,9 @@ constexpr std::int64_t suspended_max = 100'000;
 
 // The waits of the actors that are suspended, by id: for each actor the call that has waited
 // longest.
-class waits_of {
+class longest_suspensions {
  public:
-  waits_of(observed_runtime& observed, const std::vector<actor::seen_actor>& page) {
+  longest_suspensions(observed_runtime& observed, const std::vector<actor::seen_actor>& page) {
     std::vector<std::uint64_t> ids;
     for (const actor::seen_actor& seen : page) {
       if (seen.state == actor::seen_state::suspended || seen.type->reentrant)
@@ -247,7 +247,7 @@ class waits_of {
 
 void write_page(json_text& out, observed_runtime& observed,
                 const std::vector<actor::seen_actor>& page) {
-  const waits_of waits(observed, page);
+  const longest_suspensions waits(observed, page);
   actor_writer actors(observed);
   out.key("actors").open('[');
   for (const actor::seen_actor& seen : page) actors.write(out, seen, waits.find(seen.id));

@@ -186,7 +186,7 @@ void for_each_thread(const runtime_state& runtime,
     // order: relaxed (all)  a snapshot
     const auto method = state.method.load(std::memory_order_relaxed);
     work.method = method;
-    work.what = state.what.load(std::memory_order_relaxed);
+    work.name = state.name.load(std::memory_order_relaxed);
     work.actor = state.actor.load(std::memory_order_relaxed);
     work.begun = state.begun.load(std::memory_order_relaxed);
     work.system_thread = state.system_thread.load(std::memory_order_relaxed);

@@ -26,7 +26,7 @@ struct running_state {
   std::atomic<const runtime_state*> runtime{nullptr};
   std::atomic<sched::message::handler> method{nullptr};
   // the procedure's name, when its kind alone does not identify it
-  std::atomic<const char*> what{nullptr};
+  std::atomic<const char*> name{nullptr};
   // the actor's mail is handled off the fast path (src/actor/turn/turn_limit.hpp); a stop also sets
   // it
   std::atomic<bool> unusual{false};
@@ -127,7 +127,7 @@ inline void count(runtime_state& runtime, counted counter, std::int64_t n = 1) n
 // The work that a thread of the runtime runs, as a snapshot.
 struct running_work {
   sched::message::handler method;  // null: nothing of the runtime's, and `actor` is also null
-  const char* what;                // may be null
+  const char* name;                // may be null
   const void* actor;               // null: no actor's; else it may have ended by now
   bool is_posted;                  // a posted procedure
   unsigned worker;                 // as running_state's, like the next two

@@ -114,7 +114,7 @@ void on_signal(int, siginfo_t*, void* context) {
                         state.in_procedure.load(std::memory_order_relaxed);
     copy.actor = inside ? state.actor.load(std::memory_order_relaxed) : nullptr;
     copy.method = inside ? state.method.load(std::memory_order_relaxed) : nullptr;
-    copy.what = inside ? state.what.load(std::memory_order_relaxed) : nullptr;
+    copy.name = inside ? state.name.load(std::memory_order_relaxed) : nullptr;
     copy.held_ns = now_in_handler() - began_ns;
     // order: release  publishes the copy (K1); pairs with copy_stack/acquire
     asked.state.store(word_of(thread, copied), std::memory_order_release);

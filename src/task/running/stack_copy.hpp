@@ -44,7 +44,7 @@ struct stack_copy {
   std::array<std::uint64_t, bytes_max / sizeof(std::uint64_t)> stack{};
   // the handler at that instant, as in running_work
   sched::message::handler method = nullptr;
-  const char* what = nullptr;
+  const char* name = nullptr;
   const void* actor = nullptr;
   std::int64_t held_ns = 0;  // how long the handler took
 };

@@ -90,9 +90,9 @@ void write_hex(json_text& text, const tasks::stack_copy& copy) {
 template <class Work>
 void write_handler(json_text& text, runtime_core& core, const Work& work) {
   if (work.method != nullptr) {
-    const bool is_named = work.what != nullptr && work.actor == nullptr;
+    const bool is_named = work.name != nullptr && work.actor == nullptr;
     text.member("handler",
-                is_named ? work.what : work.method(nullptr, nullptr, sched::message_act::describe));
+                is_named ? work.name : work.method(nullptr, nullptr, sched::message_act::describe));
   }
   if (work.actor == nullptr) return;
   text.member("actor", core.system->slots.find_number(work.actor));

@@ -79,8 +79,8 @@ std::uint64_t thread_times::cpu_ns_of_parts(unsigned worker) const {
 // An actor that has ended meanwhile was of the class that ran this handler last.
 spent_time& thread_times::part_of(const tasks::running_work& work) {
   const std::string_view handler =
-      work.what != nullptr && work.actor == nullptr
-          ? work.what
+      work.name != nullptr && work.actor == nullptr
+          ? work.name
           : work.method(nullptr, nullptr, sched::message_act::describe);
   std::string_view of_class;
   if (work.actor != nullptr) {

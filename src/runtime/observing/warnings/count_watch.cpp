@@ -94,7 +94,7 @@ void count_watch::add_suspended(std::string_view name, std::uint64_t suspended,
       if (call.actor != name || !call.waits_for) continue;
       std::string line = std::string(call.method);
       if (call.waits_for->at.line() != 0) line += " at " + actor::place_of(call.waits_for->at);
-      line += std::string(" for ") + call.waits_for->what + call.waits_for->of;
+      line += std::string(" for ") + call.waits_for->event + call.waits_for->method;
       auto& [calls, actor] = places[std::move(line)];
       ++calls;
       actor = call.id;

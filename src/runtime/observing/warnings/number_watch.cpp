@@ -12,7 +12,7 @@ namespace {
 using observe::trouble;
 
 struct trouble_words {
-  trouble of;
+  trouble trouble_kind;
   warning_kind kind;
   const char* noun;    // in front of the name of the thing
   const char* labels;  // which make its name
@@ -32,7 +32,7 @@ constexpr trouble_words all_words[] = {
      "See whether the collector runs and can be reached at the exporter's address."}};
 
 const trouble_words& words_of(trouble kind) noexcept {
-  return *std::ranges::find(all_words, kind, &trouble_words::of);
+  return *std::ranges::find(all_words, kind, &trouble_words::trouble_kind);
 }
 
 // "GET /users", "SELECT 1 in sqlite": the labels in the order of the words.

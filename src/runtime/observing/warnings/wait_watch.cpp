@@ -161,7 +161,7 @@ void wait_watch::add_locks(const std::vector<actor::long_wait>& waits, std::uint
   std::map<std::string, group> groups;  // by the lock in words
   for (const actor::long_wait& late : waits) {
     const actor::awaited& wait = *late.call.waits_for;
-    std::string lock = std::string(wait.what) + wait.of;
+    std::string lock = std::string(wait.event) + wait.method;
     if (wait.held_since.line() != 0) lock += " since " + actor::place_of(wait.held_since);
     groups[std::move(lock)].add(late, before);
   }
@@ -193,7 +193,7 @@ void wait_watch::look_at_blocked_threads(std::int64_t now, warning_list& list) {
     bool failed = false;
     void add(const tasks::blocked_thread& thread) noexcept try {
       const tasks::ask_link* const asked = thread.waits_for.asked;
-      if (asked == nullptr || asked->kind != tasks::ask_link::of::answer ||
+      if (asked == nullptr || asked->kind != tasks::ask_link::subject::answer ||
           thread.waits_for.resolved() || self.system_.slots.find_number(asked->asked) == 0)
         return;
       const auto known = self.blocked_.find(thread.number);

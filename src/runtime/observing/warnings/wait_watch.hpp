@@ -38,10 +38,10 @@ class wait_watch {
   struct group {
     const actor::long_wait* longest = nullptr;
     std::uint64_t count = 0, more = 0;
-    void add(const actor::long_wait& wait_of, std::uint32_t before) {
-      if (longest == nullptr || wait_of.first_seen < longest->first_seen) longest = &wait_of;
+    void add(const actor::long_wait& wait, std::uint32_t before) {
+      if (longest == nullptr || wait.first_seen < longest->first_seen) longest = &wait;
       ++count;
-      more += wait_of.first_seen > before;
+      more += wait.first_seen > before;
     }
   };
 
