@@ -264,7 +264,7 @@ struct debugger_view {
 #define TROUPE_ACTION(name) \
   { "action." #name, as_u32(action::name) }
   static constexpr debugger_entry entries[] = {
-      TROUPE_OFFSET(operation_suspension, what),
+      TROUPE_OFFSET(operation_suspension, opcode),
       TROUPE_OFFSET(operation_suspension, at),
       TROUPE_OFFSET(slot, fd),
       TROUPE_ACTION(read),

@@ -65,7 +65,7 @@ using open_file_ptr = std::shared_ptr<open_file>;
 class open_job {
  public:
   using result = file;
-  static constexpr action what = action::open;
+  static constexpr action opcode = action::open;
   open_job(std::string_view path, const open_options& options) : path_(path), options_(options) {}
   open_job(open_job&& other) noexcept : path_(std::move(other.path_)), options_(other.options_) {}
   ~open_job();
@@ -96,7 +96,7 @@ class file_job {
 class file_read_job : public file_job {
  public:
   using result = std::size_t;
-  static constexpr action what = action::read_at;
+  static constexpr action opcode = action::read_at;
   file_read_job(open_file_ptr from, std::int64_t offset, std::span<std::byte> buffer,
                 bool whole) noexcept
       : file_job(std::move(from)), buffer_(buffer), offset_(offset), whole_(whole) {}
@@ -112,7 +112,7 @@ class file_read_job : public file_job {
 class file_write_job : public file_job {
  public:
   using result = std::size_t;
-  static constexpr action what = action::write_at;
+  static constexpr action opcode = action::write_at;
   file_write_job(open_file_ptr to, std::int64_t offset, std::string_view bytes, bool whole) noexcept
       : file_job(std::move(to)), bytes_(bytes), offset_(offset), whole_(whole) {}
   // Owns the bytes.
@@ -135,7 +135,7 @@ class file_write_job : public file_job {
 class sync_job : public file_job {
  public:
   using result = void;
-  static constexpr action what = action::sync;
+  static constexpr action opcode = action::sync;
   sync_job(open_file_ptr file, bool data_alone) noexcept
       : file_job(std::move(file)), data_alone_(data_alone) {}
   descriptor& prepare(operation_suspension& wait);
@@ -150,7 +150,7 @@ class sync_job : public file_job {
 class status_job : public file_job {
  public:
   using result = file_status;
-  static constexpr action what = action::status;
+  static constexpr action opcode = action::status;
   using file_job::file_job;
   descriptor& prepare(operation_suspension& wait);
   file_status finish(operation_suspension& wait) const;
@@ -169,7 +169,7 @@ class size_job : public status_job {
 class close_job : public file_job {
  public:
   using result = void;
-  static constexpr action what = action::close;
+  static constexpr action opcode = action::close;
   using file_job::file_job;
   descriptor& prepare(operation_suspension& wait);
   void finish(operation_suspension& wait);

@@ -91,7 +91,7 @@ struct child;  // a started process; it is reaped exactly once
 class exit_job {
  public:
   using result = exit_status;
-  static constexpr action what = action::readable;
+  static constexpr action opcode = action::readable;
   explicit exit_job(std::shared_ptr<child> child) noexcept : child_(std::move(child)) {}
   descriptor& prepare(operation_suspension& wait);
   exit_status finish(operation_suspension& wait);

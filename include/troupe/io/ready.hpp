@@ -14,7 +14,7 @@ template <action Direction>
 class ready_job {
  public:
   using result = void;
-  static constexpr action what = Direction;
+  static constexpr action opcode = Direction;
   explicit ready_job(int fd) noexcept : asked_(descriptor::borrow(fd)) {}
   descriptor& prepare(operation_suspension&) noexcept { return asked_; }
   void finish(operation_suspension& wait) {

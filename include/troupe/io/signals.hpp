@@ -17,7 +17,7 @@ namespace io {
 class signal_job {
  public:
   using result = int;
-  static constexpr action what = action::read;
+  static constexpr action opcode = action::read;
   signal_job(descriptor& from, bool weak) noexcept : from_(&from), weak_(weak) {}
   descriptor& prepare(operation_suspension& wait) noexcept;
   int finish(operation_suspension& wait) const;

@@ -29,7 +29,7 @@ enum class stream_kind : std::uint8_t { socket, pipe, shared };
 class read_job {
  public:
   using result = std::size_t;
-  static constexpr action what = action::read;
+  static constexpr action opcode = action::read;
   // behind: as operation::behind.
   read_job(descriptor& from, stream_kind kind, std::span<std::byte> buffer, bool whole,
            std::size_t behind = 0) noexcept
@@ -66,7 +66,7 @@ template <class Bytes>
 class write_job {
  public:
   using result = std::size_t;
-  static constexpr action what = action::write;
+  static constexpr action opcode = action::write;
   write_job(descriptor& to, stream_kind kind, Bytes bytes, bool whole) noexcept
       : to_(&to), bytes_(std::move(bytes)), whole_(whole), kind_(kind) {}
   // Sends as much as the system accepts at once, without a wait. Returns true if that completes the
@@ -111,7 +111,7 @@ class write_job {
 class lease_job {
  public:
   using result = io_buffer;
-  static constexpr action what = action::read;
+  static constexpr action opcode = action::read;
   lease_job(descriptor& from, stream_kind kind) noexcept : from_(&from), kind_(kind) {}
   descriptor& prepare(operation_suspension& wait) const noexcept;
   io_buffer finish(operation_suspension& wait) const;
@@ -124,7 +124,7 @@ class lease_job {
 class send_file_job {
  public:
   using result = std::size_t;
-  static constexpr action what = action::send_file;
+  static constexpr action opcode = action::send_file;
   send_file_job(descriptor& to, stream_kind kind, open_file_ptr from, std::uint64_t offset,
                 std::size_t bytes, bool whole) noexcept
       : to_(&to),

@@ -18,7 +18,7 @@ namespace io {
 class connect_job {
  public:
   using result = tcp_stream;
-  static constexpr action what = action::connect;
+  static constexpr action opcode = action::connect;
   explicit connect_job(const endpoint& endpoint) noexcept : endpoint_(endpoint) {}
   descriptor& prepare(operation_suspension& wait);
   tcp_stream finish(operation_suspension& wait);

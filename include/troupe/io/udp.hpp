@@ -24,7 +24,7 @@ namespace io {
 class receive_job {
  public:
   using result = datagram;
-  static constexpr action what = action::receive;
+  static constexpr action opcode = action::receive;
   receive_job(descriptor& at, std::span<std::byte> buffer, bool weak) noexcept
       : at_(&at), buffer_(buffer), weak_(weak) {}
   descriptor& prepare(operation_suspension& wait) noexcept;
@@ -40,7 +40,7 @@ class receive_job {
 class send_job {
  public:
   using result = void;
-  static constexpr action what = action::send;
+  static constexpr action opcode = action::send;
   send_job(descriptor& from, std::string_view bytes) noexcept : from_(&from), bytes_(bytes) {}
   send_job(descriptor& from, std::string_view bytes, const endpoint& endpoint) noexcept
       : from_(&from), bytes_(bytes), endpoint_(endpoint), has_address_(true) {}

@@ -30,7 +30,7 @@ namespace io {
 class unix_receive_job {
  public:
   using result = unix_message;
-  static constexpr action what = action::receive;
+  static constexpr action opcode = action::receive;
   unix_receive_job(descriptor& at, std::span<std::byte> buffer, bool weak) noexcept
       : at_(&at), buffer_(buffer), weak_(weak) {}
   descriptor& prepare(operation_suspension& wait) noexcept;

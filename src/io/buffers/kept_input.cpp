@@ -17,9 +17,9 @@ std::size_t behind(const operation& read) noexcept { return read.behind & ~read_
 
 void kept_input::put_back(const operation& from) {
   const char* const data = reinterpret_cast<const char*>(from.data);
-  if (from.what == action::read) {
+  if (from.opcode == action::read) {
     insert(behind(from), {data, from.done});
-  } else if (from.what == action::accept) {
+  } else if (from.opcode == action::accept) {
     connections_.push_front(from.result);
   } else {
     datagram datagram{std::string(data, from.done), from.result, {}, 0};
@@ -36,14 +36,14 @@ void kept_input::insert(std::size_t behind, std::string_view bytes) {
 }
 
 bool kept_input::give(operation& operation, buffer_pool& leases) noexcept {
-  if (operation.what == action::read)
+  if (operation.opcode == action::read)
     return bytes_.size() > behind(operation) && give_bytes(operation, leases);
-  if (operation.what == action::accept) {
+  if (operation.opcode == action::accept) {
     if (connections_.empty()) return false;
     operation.result = take_connection();
     return true;
   }
-  if (operation.what != action::receive || datagrams_.empty()) return false;
+  if (operation.opcode != action::receive || datagrams_.empty()) return false;
   give_datagram(operation);
   return true;
 }

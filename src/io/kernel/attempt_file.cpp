@@ -18,7 +18,7 @@ bool attempt_file(kernel& calls, int fd, operation& operation, bool at_once) noe
                                     : operation.offset + static_cast<std::int64_t>(operation.done);
     bool transfers = false;
     const std::ptrdiff_t result = uninterrupted([&]() -> std::ptrdiff_t {
-      switch (operation.what) {
+      switch (operation.opcode) {
         case action::status:
           return calls.status(fd, reinterpret_cast<struct statx*>(operation.data));
         case action::open:
@@ -36,7 +36,7 @@ bool attempt_file(kernel& calls, int fd, operation& operation, bool at_once) noe
           break;
       }
       if (at_once) return -EAGAIN;
-      switch (operation.what) {
+      switch (operation.opcode) {
         case action::write_at:
           transfers = true;
           return calls.write_at(fd, operation.data + operation.done, bytes, offset);

@@ -17,10 +17,10 @@ std::ptrdiff_t transfer(kernel& calls, const slot& at, operation& operation) noe
   if (operation.asks_first) {
     // a pipe that can be written has space for this much
     bytes = std::min<std::size_t>(bytes, PIPE_BUF);
-    const int found = calls.poll(at.fd, operation.what == action::read ? POLLIN : POLLOUT);
+    const int found = calls.poll(at.fd, operation.opcode == action::read ? POLLIN : POLLOUT);
     if (found <= 0) return found == 0 ? -EAGAIN : found;
   }
-  if (operation.what == action::read) {
+  if (operation.opcode == action::read) {
     return operation.socket ? calls.receive(at.fd, data, bytes, nullptr, nullptr)
                             : calls.read(at.fd, data, bytes);
   }
@@ -29,7 +29,7 @@ std::ptrdiff_t transfer(kernel& calls, const slot& at, operation& operation) noe
 }
 
 bool datagram(kernel& calls, slot& at, operation& operation) noexcept {
-  const bool receives = operation.what == action::receive;
+  const bool receives = operation.opcode == action::receive;
   const std::ptrdiff_t result = uninterrupted([&] {
     return receives
                ? calls.receive(at.fd, operation.data, operation.bytes, operation.address,
@@ -105,7 +105,7 @@ bool connect(kernel& calls, slot& at, operation& operation) noexcept {
 }
 
 bool readiness(kernel& calls, slot& at, operation& operation) noexcept {
-  const bool receives = operation.what == action::readable;
+  const bool receives = operation.opcode == action::readable;
   const int found = calls.poll(at.fd, receives ? POLLIN : POLLOUT);
   if (found != 0) return finish(operation, found > 0 && (found & POLLNVAL) != 0 ? -EBADF : found);
   (receives ? at.can_read : at.can_write) = false;
@@ -137,7 +137,7 @@ bool is_of_the_peer(std::ptrdiff_t result) noexcept {
 }
 
 bool attempt(kernel& calls, slot& at, operation& operation) noexcept {
-  switch (operation.what) {
+  switch (operation.opcode) {
     case action::read:
     case action::write: {
       const auto part = [&] { return transfer(calls, at, operation); };

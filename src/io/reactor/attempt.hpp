@@ -15,15 +15,15 @@ bool attempt(kernel& calls, slot& at, operation& operation) noexcept;
 
 // True when the operation waits until something can be read, false when it waits to write.
 inline bool reads(const operation& operation) noexcept {
-  return operation.what == action::read || operation.what == action::accept ||
-         operation.what == action::readable || operation.what == action::receive ||
-         is_of_file(operation.what);
+  return operation.opcode == action::read || operation.opcode == action::accept ||
+         operation.opcode == action::readable || operation.opcode == action::receive ||
+         is_of_file(operation.opcode);
 }
 
 // The queue of its slot in which the operation waits.
 inline operation_queue& queue_of(operation& operation) noexcept {
   if (reads(operation)) return operation.at->readers;
-  return operation.what == action::ended ? operation.at->watchers : operation.at->writers;
+  return operation.opcode == action::ended ? operation.at->watchers : operation.at->writers;
 }
 
 // True if the error of accept() concerns the connection and not the listener: accept(2) recommends

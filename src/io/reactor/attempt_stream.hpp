@@ -33,7 +33,7 @@ TROUPE_INLINE std::ptrdiff_t send_some(kernel& calls, int fd, const void* data,
 // call would fail and is skipped, unless the peer has closed: after that no further edge comes.
 template <class Transfer>
 TROUPE_INLINE bool stream(slot& at, operation& operation, Transfer transfer) noexcept {
-  bool& can = operation.what == action::read ? at.can_read : at.can_write;
+  bool& can = operation.opcode == action::read ? at.can_read : at.can_write;
   for (;;) {
     const std::ptrdiff_t result = uninterrupted(transfer);
     if (would_block(result)) {

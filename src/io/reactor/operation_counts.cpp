@@ -57,17 +57,17 @@ operation_count* thread_operations::make(std::atomic<operation_count*>& place) n
 void operation_counts::begin(operation& operation) noexcept {
   operation.began = 0;
   thread_operations* const own = here();
-  operation_count* const count = own == nullptr ? nullptr : own->of(operation.what);
+  operation_count* const count = own == nullptr ? nullptr : own->of(operation.opcode);
   if (count != nullptr && count->stride.samples(count->begun.add(1)))
     operation.began = begin_sample(count->stride);
 }
 
 void operation_counts::end(const operation& operation) noexcept {
   thread_operations* const own = here();
-  operation_count* const count = own == nullptr ? nullptr : own->of(operation.what);
+  operation_count* const count = own == nullptr ? nullptr : own->of(operation.opcode);
   if (count == nullptr) return;
   count->done.add(1);
-  if ((transfers >> static_cast<unsigned>(operation.what) & 1) != 0)
+  if ((transfers >> static_cast<unsigned>(operation.opcode) & 1) != 0)
     count->bytes.add(operation.done);
   if (operation.result < 0)
     (operation.result == -ECANCELED ? count->cancelled : count->errors).add(1);

@@ -85,13 +85,13 @@ class readiness_reactor final : public reactor {
 
   bool start(operation& operation) noexcept override {
     slot& at = *operation.at;
-    if (operation.what >= action::ended) [[unlikely]]
+    if (operation.opcode >= action::ended) [[unlikely]]
       return start_other(at, operation);
-    if (operation.what == action::write && operation.done != 0) return start_rest(at, operation);
+    if (operation.opcode == action::write && operation.done != 0) return start_rest(at, operation);
     std::lock_guard lock(at.mutex);
     operation_queue& queue = reads(operation) ? at.readers : at.writers;
     const bool can = reads(operation) ? at.can_read : at.can_write && !at.rest_comes;
-    if (queue.empty() && (can || (operation.what == action::connect && !operation.begun))) {
+    if (queue.empty() && (can || (operation.opcode == action::connect && !operation.begun))) {
       if (attempt(calls, at, operation)) return true;
     }
     if (!at.registered && !tell_of(at, operation)) return true;
@@ -210,7 +210,7 @@ class readiness_reactor final : public reactor {
  private:
   // Starts an operation of a file, or one that waits for the peer's end.
   bool start_other(slot& at, operation& operation) noexcept {
-    if (operation.what == action::ended) {
+    if (operation.opcode == action::ended) {
       std::lock_guard lock(at.mutex);
       if (attempt(calls, at, operation) || (!at.registered && !tell_of(at, operation))) return true;
       operation.pending = true;
@@ -285,8 +285,8 @@ class readiness_reactor final : public reactor {
     }
     if (result >= 0) return at.registered = true;
     // epoll refuses descriptors that never block (a file).
-    operation.result = result == -EPERM && (operation.what == action::readable ||
-                                            operation.what == action::writable)
+    operation.result = result == -EPERM && (operation.opcode == action::readable ||
+                                            operation.opcode == action::writable)
                            ? POLLIN | POLLOUT
                            : result;
     return false;
@@ -378,7 +378,7 @@ class readiness_reactor final : public reactor {
   }
 
   TROUPE_INLINE bool try_now(slot& at, operation& operation) noexcept {
-    return operation.what == action::read && operation.socket && !operation.asks_first
+    return operation.opcode == action::read && operation.socket && !operation.asks_first
                ? read_socket(calls, at, operation)
                : attempt(calls, at, operation);
   }

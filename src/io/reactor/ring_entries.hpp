@@ -15,7 +15,7 @@ namespace troupe::io {
 // True when the ring only reports that the operation is ready. `provides`: the system can take
 // buffers from the ring of buffers.
 inline bool is_polled(const operation& operation, bool provides) noexcept {
-  switch (operation.what) {
+  switch (operation.opcode) {
     case action::accept:
     case action::connect:
     case action::open:
@@ -41,14 +41,14 @@ inline void prepare_of_file(io_uring_sqe& entry, operation& operation) noexcept 
       operation.offset == own_position
           ? own_position
           : operation.offset + static_cast<std::int64_t>(operation.done));
-  if (operation.what == action::open) {
+  if (operation.opcode == action::open) {
     io_uring_prep_openat(&entry, fd, reinterpret_cast<const char*>(operation.data), operation.extra,
                          static_cast<mode_t>(operation.bytes));
-  } else if (operation.what == action::read_at) {
+  } else if (operation.opcode == action::read_at) {
     io_uring_prep_read(&entry, fd, operation.data + operation.done, bytes, offset);
-  } else if (operation.what == action::write_at) {
+  } else if (operation.opcode == action::write_at) {
     io_uring_prep_write(&entry, fd, operation.data + operation.done, bytes, offset);
-  } else if (operation.what == action::sync) {
+  } else if (operation.opcode == action::sync) {
     io_uring_prep_fsync(&entry, fd, operation.extra != 0 ? IORING_FSYNC_DATASYNC : 0);
   } else {
     io_uring_prep_close(&entry, fd);

@@ -41,12 +41,12 @@ class uring_reactor final : public reactor {
 
   bool start(operation& operation) noexcept override {
     slot& at = *operation.at;
-    if (is_of_file(operation.what) && try_file(operation)) return true;
-    if (operation.what == action::status) return start_aside(operation), false;
+    if (is_of_file(operation.opcode) && try_file(operation)) return true;
+    if (operation.opcode == action::status) return start_aside(operation), false;
     std::lock_guard lock(at.mutex);
     operation_queue& queue = queue_of(operation);
     const bool first = queue.empty();
-    if (first && (operation.what == action::send_file || operation.what == action::ended) &&
+    if (first && (operation.opcode == action::send_file || operation.opcode == action::ended) &&
         attempt(calls, at, operation))
       return true;
     operation.pending = true;
@@ -133,22 +133,22 @@ class uring_reactor final : public reactor {
     const int flags = operation.whole ? MSG_WAITALL : 0;
     // An entry of the ring has 32 bits for the length.
     const std::size_t bytes = std::min(operation.bytes - operation.done, step_bytes_max);
-    if (is_of_file(operation.what)) {
+    if (is_of_file(operation.opcode)) {
       prepare_of_file(entry, operation);
     } else if (is_polled(operation)) {
-      const bool watches = operation.what == action::ended;
+      const bool watches = operation.opcode == action::ended;
       io_uring_prep_poll_add(&entry, fd,
                              watches            ? static_cast<unsigned>(operation.extra)
                              : reads(operation) ? POLLIN
                                                 : POLLOUT);
-    } else if (operation.what == action::read && operation.leased) {
+    } else if (operation.opcode == action::read && operation.leased) {
       prepare_lease(entry, *operation.at);
-    } else if (operation.what == action::read) {
+    } else if (operation.opcode == action::read) {
       io_uring_prep_recv(&entry, fd, operation.data + operation.done, bytes, flags);
       if (provides_ && !operation.at->can_read) entry.ioprio |= IORING_RECVSEND_POLL_FIRST;
-    } else if (operation.what == action::write) {
+    } else if (operation.opcode == action::write) {
       io_uring_prep_send(&entry, fd, operation.data + operation.done, bytes, flags | MSG_NOSIGNAL);
-    } else if (operation.what == action::accept) {
+    } else if (operation.opcode == action::accept) {
       io_uring_prep_accept(&entry, fd, operation.address,
                            operation.address == nullptr ? nullptr : &operation.address_bytes,
                            SOCK_NONBLOCK | SOCK_CLOEXEC);
@@ -159,7 +159,8 @@ class uring_reactor final : public reactor {
 
   static bool& ends(operation& operation) noexcept {
     if (reads(operation)) return operation.at->reader_ends;
-    return operation.what == action::ended ? operation.at->watcher_ends : operation.at->writer_ends;
+    return operation.opcode == action::ended ? operation.at->watcher_ends
+                                             : operation.at->writer_ends;
   }
 
   // The operation is in the ring.
@@ -187,7 +188,7 @@ class uring_reactor final : public reactor {
       std::unique_lock lock(at.mutex);
       receive_lease(finished, result, flags);
       // Some file systems cannot do this operation in the ring.
-      if (result == -EAGAIN && is_of_file(finished.what) && finished.what != action::close) {
+      if (result == -EAGAIN && is_of_file(finished.opcode) && finished.opcode != action::close) {
         if (!ends(finished)) {
           finished.aside = true;
           lock.unlock();
@@ -210,7 +211,7 @@ class uring_reactor final : public reactor {
   // Takes the buffer that the system has chosen. If the system does not report that the socket has
   // more bytes, the next read need not try before it waits.
   void receive_lease(operation& operation, int result, unsigned flags) noexcept {
-    if (operation.what == action::read)
+    if (operation.opcode == action::read)
       operation.at->can_read = (flags & IORING_CQE_F_SOCK_NONEMPTY) != 0;
     if ((flags & IORING_CQE_F_BUFFER) == 0) return;
     std::byte* const came = leases().taken(flags >> IORING_CQE_BUFFER_SHIFT);
@@ -235,7 +236,7 @@ class uring_reactor final : public reactor {
     operation.result = result;
     // Whatever the system returns, the descriptor is closed, and its number may already be used
     // again.
-    if (operation.what == action::close && result != -ECANCELED)
+    if (operation.opcode == action::close && result != -ECANCELED)
       return operation.result = result == -EINTR ? 0 : result, true;
     // The ring has no buffer at this moment, whether or not bytes have arrived. The operation
     // therefore first waits until there is something to read.
@@ -244,8 +245,8 @@ class uring_reactor final : public reactor {
     // The system cancels a thread's operations when that thread ends. Then the operation is
     // submitted again.
     if (result == -EINTR || result == -EAGAIN || result == -ECANCELED) return false;
-    if (operation.what == action::accept && is_of_the_peer(result)) return false;
-    if (result <= 0 || operation.what == action::accept || operation.what == action::open)
+    if (operation.opcode == action::accept && is_of_the_peer(result)) return false;
+    if (result <= 0 || operation.opcode == action::accept || operation.opcode == action::open)
       return true;
     if (is_polled(operation)) return !at.closing && attempt(calls, at, operation);
     operation.done += static_cast<std::size_t>(result);

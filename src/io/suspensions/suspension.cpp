@@ -27,7 +27,7 @@ namespace {
 void trace_end(const operation& operation) noexcept {
   if (!observe::is_recorded(observe::event::io_end)) [[likely]]
     return;
-  observe::record(observe::event::io_end, name_of(operation.what),
+  observe::record(observe::event::io_end, name_of(operation.opcode),
                   operation.done != 0 ? operation.done
                                       : static_cast<std::uint64_t>(std::int64_t{operation.result}));
 }
@@ -42,7 +42,7 @@ void trace_write(const descriptor& descriptor, std::int32_t sent) noexcept {
 }
 
 bool is_read_ahead(const operation& operation) noexcept {
-  return operation.what == action::read && (operation.behind & read_ahead::is_ahead) != 0;
+  return operation.opcode == action::read && (operation.behind & read_ahead::is_ahead) != 0;
 }
 
 }  // namespace
@@ -115,13 +115,13 @@ bool operation_suspension::suspend(tasks::coroutine& awaiting, descriptor& on) {
     at->reads_ahead = true;
   }
   // write_at_once() has tried it, with this result
-  if (what == action::write && result < 0) return false;
+  if (opcode == action::write && result < 0) return false;
   excused = weak;
   in_turn = leased;
   if (observe::tracing()) [[unlikely]]
-    observe::record(observe::event::io_begin, name_of(what), static_cast<std::uint64_t>(on.fd()));
+    observe::record(observe::event::io_begin, name_of(opcode), static_cast<std::uint64_t>(on.fd()));
   // A read into an empty buffer completes at once: it must not wait for a byte that may never come.
-  const bool is_empty = what == action::read && bytes == 0 && !leased;
+  const bool is_empty = opcode == action::read && bytes == 0 && !leased;
   if (!is_empty && !take_kept() && !owner().begin(*this)) {
     call.refill();
     // Even if the operation has ended already, this turn ends before the coroutine resumes.
@@ -129,7 +129,7 @@ bool operation_suspension::suspend(tasks::coroutine& awaiting, descriptor& on) {
     return true;
   }
   trace_end(*this);
-  if (call.spend(what == action::accept ? accept_share : share)) return false;
+  if (call.spend(opcode == action::accept ? accept_share : share)) return false;
   call.refill();
   enlist(awaiting);
   call.at->go_on_later(*this);
@@ -138,7 +138,7 @@ bool operation_suspension::suspend(tasks::coroutine& awaiting, descriptor& on) {
 
 bool operation_suspension::take_kept() noexcept {
   // Only the reader may look: a writer is another thread.
-  if (!can_be_kept(what) || at->kept == nullptr) [[likely]]
+  if (!can_be_kept(opcode) || at->kept == nullptr) [[likely]]
     return false;
   const bool is_done = at->kept->give(*this, *owner().buffers);
   if (!at->kept->empty()) return is_done;
@@ -149,16 +149,16 @@ bool operation_suspension::take_kept() noexcept {
 
 // Without memory the operation keeps its bytes.
 void operation_suspension::give_back() noexcept {
-  const bool is_partial = what == action::read && whole && result == -ECANCELED;
-  const bool has_given = what == action::read ? done != 0 : result >= 0;
-  if (at == nullptr || !has_given || !can_be_kept(what)) return;
+  const bool is_partial = opcode == action::read && whole && result == -ECANCELED;
+  const bool has_given = opcode == action::read ? done != 0 : result >= 0;
+  if (at == nullptr || !has_given || !can_be_kept(opcode)) return;
   if (!is_partial && !waiter->call->cancelled) return;
   {
     std::lock_guard lock(at->mutex);
     const bool is_closed = at->generation != generation_ || at->fd < 0;
     // The bytes of a closed stream are lost with it. Its reader may have been dropped, and the
     // stream destroyed. The reader must not get them and go on.
-    if (is_closed && what != action::read) return;
+    if (is_closed && opcode != action::read) return;
     try {
       if (!is_closed) {
         if (at->kept == nullptr) at->kept = std::make_unique<kept_input>();

@@ -63,9 +63,9 @@ class Call:
     def place(self):
         """The line of the user's code that waits: `bank.cpp:12`."""
         coroutines = self.coroutines()
-        for one in coroutines:
-            if one.line and not self.program.names.is_of_library(one.file):
-                return one.place()
+        for coroutine in coroutines:
+            if coroutine.line and not self.program.names.is_of_library(coroutine.file):
+                return coroutine.place()
         return coroutines[0].place() if coroutines else ""
 
     def asker(self):
@@ -119,13 +119,13 @@ class Wait:
             self.words = memory.name(memory.word(kind_at + table["group.kind_name"]))
             first = memory.word(suspension + table["group.branches_"] + table["list.first"])
             link = table["async_call.link"] + table["link.next"]
-            calls = [Call(program, at) for at in walk(memory, first, lambda one: one + link, "branches")]
-            self.branches = [one for one in calls if not one.done]
+            calls = [Call(program, at) for at in walk(memory, first, lambda branch: branch + link, "branches")]
+            self.branches = [branch for branch in calls if not branch.done]
         elif kind == "stream":
             self.words = "the next value of a stream"
             first = memory.word(suspension + table["side_wait.first_"])
             self.branches = [Call(program, at)
-                             for at in walk(memory, first, lambda one: one + table["side_call.next_waited_"], "streams")]
+                             for at in walk(memory, first, lambda stream: stream + table["side_call.next_waited_"], "streams")]
         elif kind in ("lock", "exclusive lock", "shared lock"):
             self.words = self._of_lock(kind, suspension)
         elif kind == "I/O":
@@ -163,9 +163,9 @@ class Wait:
             return "the value of " + (memory.text(name) if name != 0 else "a lazy")
         self.asked = memory.word(link + table["ask_link.asked"])
         method = memory.word(link + table["ask_link.method"])
-        what = {table["ask_link.permit"]: "room in the mailbox of ",
+        words = {table["ask_link.permit"]: "room in the mailbox of ",
                 table["ask_link.object"]: "the object of "}.get(kind, "the answer of ")
-        return what + (self.program.names.handler(method) if method != 0 else "a handler")
+        return words + (self.program.names.handler(method) if method != 0 else "a handler")
 
     def _of_lock(self, kind, suspension):
         table, memory = self.program.table, self.program.memory
@@ -191,7 +191,7 @@ class Wait:
 
     def _of_io(self, suspension):
         table, memory = self.program.table, self.program.memory
-        action = table.name_of("action", memory.byte(suspension + table["operation_suspension.what"]))
+        action = table.name_of("action", memory.byte(suspension + table["operation_suspension.opcode"]))
         slot = memory.word(suspension + table["operation_suspension.at"])
         fd = memory.u32(slot + table["slot.fd"]) if slot != 0 else 0xFFFFFFFF
         return f"I/O: {action}" + (f" of descriptor {fd}" if fd < 1 << 31 else "")
@@ -256,9 +256,9 @@ def guarded_messages(program, system):
     for index in range(table["guards.bucket_count"]):
         bucket = system + table["guards.buckets"] + index * table["guards.bucket_bytes"]
         first = memory.word(bucket + table["guards.first"])
-        for oldest in walk(memory, first, lambda one: one + table["guards.next_actor"], "guarded messages"):
+        for oldest in walk(memory, first, lambda message: message + table["guards.next_actor"], "guarded messages"):
             cell = memory.word(oldest + table["guards.of"])
-            for message in walk(memory, oldest, lambda one: one + table["guards.next"], "guarded messages"):
+            for message in walk(memory, oldest, lambda message: message + table["guards.next"], "guarded messages"):
                 yield cell, message
 
 
@@ -290,17 +290,17 @@ def sleepers(program, system, most):
     link = table["timer.link"] + table["link.next"]
     for at in lists:
         first = memory.word(at + table["list.first"])
-        for timer in walk(memory, first, lambda one: one + link, "timers"):
+        for timer in walk(memory, first, lambda timer: timer + link, "timers"):
             suspension = timer - table["sleep.timer"]
             if memory.word(suspension + table["suspension.act"]) not in sleeps:
                 continue
-            who = memory.word(suspension + table["suspension.who"])
-            if who == 0 or memory.word(who + table["coroutine.in"]) != asleep:
+            sleeper = memory.word(suspension + table["suspension.who"])
+            if sleeper == 0 or memory.word(sleeper + table["coroutine.in"]) != asleep:
                 continue
             if most == 0:
                 return
             most -= 1
-            yield who
+            yield sleeper
 
 
 def coroutines_from(program, promise):

@@ -40,7 +40,7 @@ namespace io {
 // type of its stream.
 class accept_base {
  public:
-  static constexpr action what = action::accept;
+  static constexpr action opcode = action::accept;
   accept_base(descriptor& listener, bool weak) noexcept : listener_(&listener), weak_(weak) {}
   accept_base(accept_base&& other) noexcept : listener_(other.listener_), weak_(other.weak_) {}
   ~accept_base();

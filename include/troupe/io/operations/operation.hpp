@@ -52,7 +52,7 @@ inline constexpr std::int64_t own_position = -1;
 // The operation and its buffer must not move until it has completed. It completes once, with the
 // system's result or with -ECANCELED.
 struct operation {
-  operation(action does, bool is_awaited) noexcept : what(does), awaited(is_awaited) {
+  operation(action does, bool is_awaited) noexcept : opcode(does), awaited(is_awaited) {
     if (does == action::read) behind = 0;
   }
   operation(const operation&) = delete;
@@ -79,7 +79,7 @@ struct operation {
   slot* at = nullptr;
   operation* next = nullptr;  // belongs to the slot
   std::uint64_t began = 0;    // while the runtime is observed (src/io/reactor/operation_counts.hpp)
-  const action what;
+  const action opcode;
   const bool awaited : 1;  // an operation_suspension; otherwise an arrival
   // These members are set before the operation starts.
   bool whole : 1 = false;  // a transfer that continues until all bytes are done

@@ -180,13 +180,13 @@ template <class Wait, class Job>
 Wait& begin_for(its_own<Wait>& wait, Job& job) {
   if constexpr (may_be_done_at_once<Job>) {
     try {
-      return wait.begin(Job::what);
+      return wait.begin(Job::opcode);
     } catch (...) {
       job.give_up_rest();
       throw;
     }
   } else {
-    return wait.begin(Job::what);
+    return wait.begin(Job::opcode);
   }
 }
 
@@ -214,7 +214,7 @@ template <class Job>
 class [[nodiscard, gnu::warn_unused]] awaitable {
  public:
   using result = typename Job::result;
-  static constexpr bool puts_back = can_be_kept(Job::what);
+  static constexpr bool puts_back = can_be_kept(Job::opcode);
 
   template <class... Args>
   explicit awaitable(std::in_place_t, Args && ... args) : job_(std::forward<Args>(args)...) {}
@@ -278,7 +278,7 @@ template <class Job>
 class [[nodiscard, gnu::warn_unused]] limited {
  public:
   using result = typename Job::result;
-  static constexpr bool puts_back = can_be_kept(Job::what);
+  static constexpr bool puts_back = can_be_kept(Job::opcode);
 
   limited(Job && job, time_span at_most, std::stop_token stop) noexcept
       : job_(std::move(job)), at_most_(at_most), stop_(std::move(stop)) {}
