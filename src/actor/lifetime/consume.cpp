@@ -109,7 +109,7 @@ const char* consume_by_message(message* base, void*, message_act act) {
   if (act == message_act::handle) {
     consider(self);
   } else {
-    if (self.of != nullptr) actor_system::of(*self.of).consumers.end(*self.of, self);
+    if (self.actor != nullptr) actor_system::of(*self.actor).consumers.end(*self.actor, self);
     self.fail(ended_error(self));
   }
   return nullptr;
