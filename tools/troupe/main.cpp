@@ -112,23 +112,23 @@ using action = void (*)(const choices&);
 // Commands that ask one program over one connection.
 constexpr std::pair<std::string_view, void (*)(program&, const choices&)> program_commands[] = {
     {"actors", show_actors},
-    {"dump", [](program& of, const choices& chosen) { show_dump(of, chosen.every_line); }},
+    {"dump", [](program& asked, const choices& chosen) { show_dump(asked, chosen.every_line); }},
     {"log", show_log},
     {"metrics",
      [](program& asked, const choices&) {
        put_metrics(troupe::observe_page::as_metrics(asked.ask_text("numbers")));
      }},
     {"stack",
-     [](program& of, const choices& chosen) {
-       show_stacks(of, chosen.pid, chosen.worker, chosen.every_line);
+     [](program& asked, const choices& chosen) {
+       show_stacks(asked, chosen.pid, chosen.worker, chosen.every_line);
      }},
-    {"top", [](program& of, const choices& chosen) {
+    {"top", [](program& asked, const choices& chosen) {
        if (!chosen.ago.empty()) {
-         show_past(of, ago_of(chosen.ago), chosen.by(), chosen.as_json);
+         show_past(asked, ago_of(chosen.ago), chosen.by(), chosen.as_json);
        } else if (chosen.once || chosen.as_json || !has_terminal()) {
-         show_once(of, chosen);
+         show_once(asked, chosen);
        } else {
-         show_top(of, chosen.by(), chosen.interval());
+         show_top(asked, chosen.by(), chosen.interval());
        }
      }}};
 
@@ -177,8 +177,8 @@ int run(int argc, char** argv) {
   }
   for (const auto& [name, ask] : program_commands) {
     if (name != command) continue;
-    program of(chosen.pid);
-    ask(of, chosen);
+    program asked(chosen.pid);
+    ask(asked, chosen);
   }
   return 0;
 }

@@ -135,9 +135,9 @@ task<> list(Database& db) {
                                                             {"dead letters", "durable_dead"},
                                                             {"reminders", "durable_reminders"},
                                                             {"stored answers", "durable_answers"}};
-  for (const auto& [what, table] : tables) {
+  for (const auto& [noun, table] : tables) {
     auto counting = count(db, table);
-    print("{:<24} {:>19}\n", what, co_await std::move(counting));
+    print("{:<24} {:>19}\n", noun, co_await std::move(counting));
   }
 }
 

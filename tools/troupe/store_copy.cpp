@@ -97,15 +97,15 @@ std::string select_of(const copied_table& table, const digits& how) {
 
 std::string bytes_of(std::string_view hex) {
   if (hex.size() % 2 != 0) throw failure("an odd number of hexadecimal digits");
-  std::string made;
+  std::string bytes;
   for (std::size_t at = 0; at < hex.size(); at += 2) {
     unsigned value = 0;
     const auto [end, bad] = std::from_chars(hex.data() + at, hex.data() + at + 2, value, 16);
     if (bad != std::errc() || end != hex.data() + at + 2)
       throw failure("these are no hexadecimal digits: " + std::string(hex.substr(at, 2)));
-    made += static_cast<char>(value);
+    bytes += static_cast<char>(value);
   }
-  return made;
+  return bytes;
 }
 
 // `plain_text` gives the text that the database has kept.
@@ -291,11 +291,11 @@ std::string last_number(const char* largest) {
 // ---- SQLite ----
 
 // The parameters of a row are bound by a statement of the session itself, for their number differs.
-void insert_row(troupe::sqlite::session& in, const copied_row& row) {
+void insert_row(troupe::sqlite::session& session, const copied_row& row) {
   const std::string_view types = row.table->types;
   std::string text = std::string("INSERT INTO ") + row.table->name + " VALUES (?";
   for (std::size_t i = 1; i < types.size(); ++i) text += ",?";
-  troupe::sqlite::statement adds(in, text + ")");
+  troupe::sqlite::statement adds(session, text + ")");
   std::vector<std::string> kept(types.size());
   for (std::size_t i = 0; i < types.size(); ++i) {
     const int number = static_cast<int>(i) + 1;

@@ -32,13 +32,13 @@ class explainer {
       : shape_(shape), bytes_(bytes) {}
 
   json all() {
-    json value = one();
+    json value = next_value();
     if (!shape_.empty() || !bytes_.empty()) throw unexplained();
     return value;
   }
 
  private:
-  json one() {
+  json next_value() {
     // `X?` is known as an optional only behind X.
     const std::string_view begin = shape_;
     skip();
@@ -102,13 +102,13 @@ class explainer {
   }
   json list() {
     json values = json::array();
-    const std::string_view of = shape_;
+    const std::string_view element_shape = shape_;
     for (std::size_t left = number<std::uint32_t>(); left > 0; --left) {
       if (bytes_.empty()) throw unexplained();
-      shape_ = of;
-      values.push_back(one());
+      shape_ = element_shape;
+      values.push_back(next_value());
     }
-    shape_ = of;
+    shape_ = element_shape;
     skip();
     expect("]");
     return values;
@@ -116,7 +116,7 @@ class explainer {
   json tuple() {
     json values = json::array();
     do {
-      values.push_back(one());
+      values.push_back(next_value());
     } while (take(","));
     expect(">");
     return values;
@@ -127,7 +127,7 @@ class explainer {
     unsigned at = 0;
     do {
       if (at++ == chosen) {
-        value = one();
+        value = next_value();
       } else {
         skip();
       }
@@ -147,7 +147,7 @@ class explainer {
       if (colon == std::string_view::npos) throw unexplained();
       const std::string name(shape_.substr(0, colon));
       shape_.remove_prefix(colon + 1);
-      values[name] = one();
+      values[name] = next_value();
     } while (take(","));
     expect("}");
     return values;
@@ -193,7 +193,7 @@ class explainer {
 json text_value(const std::string& text) {
   if (is_utf8(text)) return text;
   std::string hex;
-  for (const char one : text) hex += fmt::format("{:02X}", static_cast<unsigned char>(one));
+  for (const char letter : text) hex += fmt::format("{:02X}", static_cast<unsigned char>(letter));
   return {{"hex", hex}};
 }
 
@@ -202,7 +202,8 @@ json value_of(std::string_view shape, std::span<const std::byte> bytes) {
     return explainer(shape, bytes).all();
   } catch (const unexplained&) {
     std::string text;
-    for (const std::byte one : bytes) text += fmt::format("{:02x}", std::to_integer<unsigned>(one));
+    for (const std::byte byte : bytes)
+      text += fmt::format("{:02x}", std::to_integer<unsigned>(byte));
     return text;
   }
 }

@@ -92,18 +92,18 @@ std::vector<row> rows_of(const moment& seen) {
 }
 
 void sort_by(std::vector<row>& rows, order by) {
-  const auto value = [by](const row& one) {
+  const auto value = [by](const row& sorted) {
     switch (by) {
       case order::busy:
-        return one.held();
+        return sorted.held();
       case order::wait:
-        return one.wait_p99;
+        return sorted.wait_p99;
       case order::alive:
-        return one.alive;
+        return sorted.alive;
       case order::failures:
-        return one.failures;
+        return sorted.failures;
       default:
-        return one.messages;
+        return sorted.messages;
     }
   };
   std::sort(rows.begin(), rows.end(), [&](const row& a, const row& b) {
@@ -362,25 +362,25 @@ table actor_table(const json& page, std::size_t runtime, order by, std::size_t w
                               "class \"name\"  last handler  what it waits for"),
                   width),
               {}};
-  for (const json& one : page.at("actors")) {
-    const auto id = one.at("id").get<std::uint64_t>();
-    const auto of_class = one.at("class").get<std::string>();
+  for (const json& actor : page.at("actors")) {
+    const auto id = actor.at("id").get<std::uint64_t>();
+    const auto of_class = actor.at("class").get<std::string>();
     std::string text =
-        fmt::format("{:>10} {:>8}  {:<10} {}  {}", id, one.at("mail").get<std::uint64_t>(),
-                    one.at("state").get<std::string>(), class_and_name(one),
-                    one.value("last_handler", std::string()));
-    if (one.contains("waits")) text += "  " + wait_text(one.at("waits"));
+        fmt::format("{:>10} {:>8}  {:<10} {}  {}", id, actor.at("mail").get<std::uint64_t>(),
+                    actor.at("state").get<std::string>(), class_and_name(actor),
+                    actor.value("last_handler", std::string()));
+    if (actor.contains("waits")) text += "  " + wait_text(actor.at("waits"));
     shown.lines.push_back({.text = cut(std::move(text), width),
                            .runtime = runtime,
                            .of_class = of_class,
                            .actor = id,
-                           .how_bad = severity_of_actor(one)});
+                           .how_bad = severity_of_actor(actor)});
   }
   return shown;
 }
 
 table call_table(const json& story, std::size_t runtime, std::size_t width) {
-  table made{
+  table calls{
       cut(fmt::format("{:>6} {:>10}  {:<20} {}", "calls", "of", "waits at", "handler, for"), width),
       {}};
   struct kind {
@@ -389,34 +389,34 @@ table call_table(const json& story, std::size_t runtime, std::size_t width) {
     std::size_t calls;
   };
   std::vector<kind> kinds;
-  for (const json& one : story.at("calls")) {
-    const kind found{one.value("asked", std::uint64_t{0}), one.at("at").get<std::string>(),
-                     one.at("handler").get<std::string>() + ", " + one.at("for").get<std::string>(),
-                     1};
+  for (const json& call : story.at("calls")) {
+    const kind found{
+        call.value("asked", std::uint64_t{0}), call.at("at").get<std::string>(),
+        call.at("handler").get<std::string>() + ", " + call.at("for").get<std::string>(), 1};
     const auto same = std::find_if(kinds.begin(), kinds.end(), [&](const kind& other) {
       return other.asked == found.asked && other.at == found.at && other.text == found.text;
     });
     same == kinds.end() ? kinds.push_back(found) : void(++same->calls);
   }
-  for (const kind& one : kinds) {
-    const std::string asked = one.asked == 0 ? "-" : fmt::format("#{}", one.asked);
-    std::string text = fmt::format("{:>6} {:>10}  {:<20} {}", one.calls, asked,
-                                   one.at.empty() ? "-" : one.at, one.text);
-    made.lines.push_back(
-        {.text = cut(std::move(text), width), .runtime = runtime, .actor = one.asked});
+  for (const kind& shown : kinds) {
+    const std::string asked = shown.asked == 0 ? "-" : fmt::format("#{}", shown.asked);
+    std::string text = fmt::format("{:>6} {:>10}  {:<20} {}", shown.calls, asked,
+                                   shown.at.empty() ? "-" : shown.at, shown.text);
+    calls.lines.push_back(
+        {.text = cut(std::move(text), width), .runtime = runtime, .actor = shown.asked});
   }
-  return made;
+  return calls;
 }
 
 std::string story_line(const json& story, std::uint64_t id, std::size_t width) {
-  const json& of = story.at("actor");
-  if (of.is_null()) return cut(fmt::format("#{} has ended", id), width);
-  const auto last = of.value("last_handler", std::string());
-  const auto parent = of.value("parent", std::uint64_t{0});
+  const json& actor = story.at("actor");
+  if (actor.is_null()) return cut(fmt::format("#{} has ended", id), width);
+  const auto last = actor.value("last_handler", std::string());
+  const auto parent = actor.value("parent", std::uint64_t{0});
   return cut(
       fmt::format("{} #{}: {}, {} messages in its mailbox, {} suspended calls{}{}",
-                  class_and_name(of), id, of.at("state").get<std::string>(),
-                  of.at("mail").get<std::uint64_t>(), story.at("suspended").get<std::uint64_t>(),
+                  class_and_name(actor), id, actor.at("state").get<std::string>(),
+                  actor.at("mail").get<std::uint64_t>(), story.at("suspended").get<std::uint64_t>(),
                   last.empty() ? "" : ", last handler " + last,
                   parent == 0 ? "" : fmt::format(", child of #{}", parent)),
       width);

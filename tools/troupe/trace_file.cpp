@@ -32,18 +32,18 @@ struct row {
   std::string text;
 };
 
-void add_rows(const json& one, std::vector<row>& to) {
-  const std::string kind = one.value("ph", "");
+void add_rows(const json& event, std::vector<row>& to) {
+  const std::string kind = event.value("ph", "");
   if (kind != "X" && kind != "i") return;
-  std::string text = one.value("cat", "") + ": " + one.value("name", "");
-  if (const auto with = one.find("args"); with != one.end() && with->is_object()) {
+  std::string text = event.value("cat", "") + ": " + event.value("name", "");
+  if (const auto with = event.find("args"); with != event.end() && with->is_object()) {
     for (const auto& [key, value] : with->items())
       text += fmt::format(" ({} {})", key, value.dump());
   }
-  const double begin = one.value("ts", 0.0);
-  const int thread = one.value("tid", 0);
+  const double begin = event.value("ts", 0.0);
+  const int thread = event.value("tid", 0);
   if (kind == "i") return to.push_back({begin, thread, std::move(text)});
-  to.push_back({begin + one.value("dur", 0.0), thread, text + " ends"});
+  to.push_back({begin + event.value("dur", 0.0), thread, text + " ends"});
   to.push_back({begin, thread, std::move(text) + " begins"});
 }
 
@@ -66,14 +66,14 @@ std::chrono::milliseconds duration_of(const std::string& text) {
 
 void write_trace(int pid, std::chrono::milliseconds duration, const std::string& path) {
   if (path.empty()) throw failure("name the new file with -o, or ask for a table with --text");
-  program of(pid);
+  program asked(pid);
   const int file = ::open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
   if (file < 0 && errno == EEXIST)
     throw failure(fmt::format("{} exists: name a new file with -o", path));
   std::FILE* const to = file < 0 ? nullptr : ::fdopen(file, "w");
   if (to == nullptr) cannot_write(path);
   try {
-    of.trace(duration, to);
+    asked.trace(duration, to);
   } catch (...) {
     std::fclose(to);
     ::unlink(path.c_str());
@@ -87,10 +87,10 @@ void write_trace(int pid, std::chrono::milliseconds duration, const std::string&
 }
 
 void print_trace(int pid, std::chrono::milliseconds duration) {
-  program of(pid);
+  program asked(pid);
   const std::unique_ptr<std::FILE, int (*)(std::FILE*)> kept(std::tmpfile(), &std::fclose);
   if (kept == nullptr) cannot_write("a file for the trace");
-  of.trace(duration, kept.get());
+  asked.trace(duration, kept.get());
   // a value takes many times its text
   constexpr long text_bytes_max = 256L << 20;
   if (std::ftell(kept.get()) > text_bytes_max)
@@ -103,16 +103,16 @@ void print_trace(int pid, std::chrono::milliseconds duration) {
   });
   std::map<int, std::string> names;
   std::vector<row> rows;
-  for (const json& one : whole.at("traceEvents")) {
-    if (one.value("name", "") == "thread_name")
-      names[one.value("tid", 0)] = shown(one.at("args").value("name", ""));
-    add_rows(one, rows);
+  for (const json& event : whole.at("traceEvents")) {
+    if (event.value("name", "") == "thread_name")
+      names[event.value("tid", 0)] = shown(event.at("args").value("name", ""));
+    add_rows(event, rows);
   }
   sort_stably(rows, std::less<>(), &row::us);
   print("Thread                Time (ms)  Event\n");
-  for (const row& one : rows) {
-    print("{:4} {:13} {:12.6f}  {}\n", one.thread, names[one.thread], one.us / 1000,
-          shown(one.text));
+  for (const row& event : rows) {
+    print("{:4} {:13} {:12.6f}  {}\n", event.thread, names[event.thread], event.us / 1000,
+          shown(event.text));
   }
 }
 

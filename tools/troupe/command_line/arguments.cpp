@@ -43,8 +43,8 @@ std::vector<const CLI::Option*> options_of(const CLI::App& command) {
 
 std::vector<std::string> names_of(const CLI::Option& option) {
   std::vector<std::string> names;
-  for (const std::string& one : option.get_snames()) names.push_back("-" + one);
-  for (const std::string& one : option.get_lnames()) names.push_back("--" + one);
+  for (const std::string& name : option.get_snames()) names.push_back("-" + name);
+  for (const std::string& name : option.get_lnames()) names.push_back("--" + name);
   return names;
 }
 
@@ -52,8 +52,9 @@ std::string placeholder_of(const CLI::Option& option) {
   if (option.get_positional()) return option.get_name(true);
   if (option.get_items_expected_max() == 0) return "";
   std::string name = option.get_lnames().empty() ? "value" : option.get_lnames().front();
-  std::ranges::transform(name, name.begin(),
-                         [](unsigned char one) { return static_cast<char>(std::toupper(one)); });
+  std::ranges::transform(name, name.begin(), [](unsigned char letter) {
+    return static_cast<char>(std::toupper(letter));
+  });
   return name;
 }
 

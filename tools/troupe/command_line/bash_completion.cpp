@@ -41,8 +41,8 @@ std::vector<std::string> names_of_commands(const CLI::App& app) {
 
 std::vector<std::string> names_of_options(const CLI::App& app) {
   std::vector<std::string> names;
-  for (const CLI::Option* const one : options_of(app)) {
-    for (std::string& name : names_of(*one)) names.push_back(std::move(name));
+  for (const CLI::Option* const option : options_of(app)) {
+    for (std::string& name : names_of(*option)) names.push_back(std::move(name));
   }
   return names;
 }
@@ -65,11 +65,11 @@ std::string action_of(const CLI::App& app, const CLI::Option& option) {
 }
 
 void add_options_with_values(std::set<std::string>& names, const CLI::App& command) {
-  for (const CLI::Option* const one : options_of(command)) {
-    if (placeholder_of(*one).empty()) continue;
-    for (std::string& name : names_of(*one)) names.insert(std::move(name));
+  for (const CLI::Option* const option : options_of(command)) {
+    if (placeholder_of(*option).empty()) continue;
+    for (std::string& name : names_of(*option)) names.insert(std::move(name));
   }
-  for (const CLI::App* const one : commands_of(command)) add_options_with_values(names, *one);
+  for (const CLI::App* const part : commands_of(command)) add_options_with_values(names, *part);
 }
 
 // Counts the arguments before the word; the values of options are none.
@@ -92,9 +92,9 @@ std::string arguments_text(const CLI::App& app, const CLI::App& command, const s
                            std::size_t first) {
   std::string text;
   std::size_t number = first;
-  for (const CLI::Option* const one : arguments_of(command)) {
-    const std::string which = takes_many(*one) ? "\"*" : fmt::format("{}\"", number);
-    text += fmt::format("    \"{} {}) {} ;;\n", words, which, action_of(app, *one));
+  for (const CLI::Option* const argument : arguments_of(command)) {
+    const std::string which = takes_many(*argument) ? "\"*" : fmt::format("{}\"", number);
+    text += fmt::format("    \"{} {}) {} ;;\n", words, which, action_of(app, *argument));
     ++number;
   }
   if (const auto parts = commands_of(command); !parts.empty())
@@ -105,10 +105,10 @@ std::string arguments_text(const CLI::App& app, const CLI::App& command, const s
 
 std::string values_text(const CLI::App& app, const CLI::App& command, const std::string& words) {
   std::string text;
-  for (const CLI::Option* const one : options_of(command)) {
-    if (placeholder_of(*one).empty()) continue;
-    for (const std::string& name : names_of(*one))
-      text += fmt::format("    \"{} {}\") {} ;;\n", words, name, action_of(app, *one));
+  for (const CLI::Option* const option : options_of(command)) {
+    if (placeholder_of(*option).empty()) continue;
+    for (const std::string& name : names_of(*option))
+      text += fmt::format("    \"{} {}\") {} ;;\n", words, name, action_of(app, *option));
   }
   return text;
 }

@@ -74,15 +74,15 @@ std::string sentence_of(const CLI::App& app, const CLI::ParseError& wrong) {
     if (is_missing_command(wrong))
       return fmt::format("{}: a command is missing: `{} --help` lists the commands", words, words);
   }
-  const std::string what = one_line(wrong.what());
+  const std::string problem = one_line(wrong.what());
   const bool lacks_program =
-      what == "PID is required" || what.starts_with("Could not convert: PID");
+      problem == "PID is required" || problem.starts_with("Could not convert: PID");
   if (lacks_program)
     return fmt::format(
         "{}: PID must be the number of a process: `troupe ps` lists the programs "
         "that can be asked",
         words);
-  return fmt::format("{}: {}: `{} --help` shows what it takes", words, what, words);
+  return fmt::format("{}: {}: `{} --help` shows what it takes", words, problem, words);
 }
 
 // Takes the words behind `--` off the command line: they are the compiler's.
@@ -155,8 +155,8 @@ command_line::command_line()
 
 std::string command_line::version() const { return "troupe " TROUPE_TOOL_VERSION; }
 
-CLI::App* command_line::add(const char* name, const char* what) {
-  CLI::App* const command = app_.add_subcommand(name, what);
+CLI::App* command_line::add(const char* name, const char* description) {
+  CLI::App* const command = app_.add_subcommand(name, description);
   command->add_option("PID", chosen_.pid, "process number of the program")->required();
   return command;
 }

@@ -66,7 +66,7 @@ class command_line {
   const std::string& answer() const noexcept { return answer_; }
 
  private:
-  CLI::App* add(const char* name, const char* what);
+  CLI::App* add(const char* name, const char* description);
   void add_program_commands();
   void add_recording_commands();
   void add_store_commands();

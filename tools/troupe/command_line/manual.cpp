@@ -15,16 +15,16 @@ namespace {
 // A text in which nothing is a request or an escape of roff.
 std::string plain(std::string_view text) {
   std::string escaped;
-  for (const char one : text) {
+  for (const char letter : text) {
     if (escaped.empty() || escaped.back() == '\n') {
-      if (one == '.' || one == '\'') escaped += "\\&";
+      if (letter == '.' || letter == '\'') escaped += "\\&";
     }
-    if (one == '\\') {
+    if (letter == '\\') {
       escaped += "\\e";
-    } else if (one == '-') {
+    } else if (letter == '-') {
       escaped += "\\-";
     } else {
-      escaped += one;
+      escaped += letter;
     }
   }
   return escaped;
@@ -66,19 +66,20 @@ std::string option_text(const CLI::Option& option) {
 std::string command_text(const CLI::App& command) {
   std::string text =
       fmt::format(".SS {}\n{}\n", plain(synopsis_of(command)), plain(command.get_description()));
-  for (const CLI::Option* const one : arguments_of(command))
-    text += paragraph(placeholder_of(*one), description_of(*one));
-  for (const CLI::Option* const one : options_of(command)) {
-    if (one != command.get_help_ptr()) text += option_text(*one);
+  for (const CLI::Option* const argument : arguments_of(command))
+    text += paragraph(placeholder_of(*argument), description_of(*argument));
+  for (const CLI::Option* const option : options_of(command)) {
+    if (option != command.get_help_ptr()) text += option_text(*option);
   }
   if (const std::string footer = command.get_footer(); !footer.empty())
     text += fmt::format(".PP\n{}\n", plain(footer));
-  for (const CLI::App* const one : commands_of(command)) text += command_text(*one);
+  for (const CLI::App* const part : commands_of(command)) text += command_text(*part);
   return text;
 }
 
 std::string upper(std::string text) {
-  for (char& one : text) one = static_cast<char>(std::toupper(static_cast<unsigned char>(one)));
+  for (char& letter : text)
+    letter = static_cast<char>(std::toupper(static_cast<unsigned char>(letter)));
   return text;
 }
 
@@ -86,22 +87,22 @@ std::string upper(std::string text) {
 
 std::string manual_of(const command_line& line) {
   const CLI::App& app = line.app();
-  std::string what = app.get_description();
-  what.front() = static_cast<char>(std::tolower(static_cast<unsigned char>(what.front())));
-  if (what.ends_with('.')) what.pop_back();
+  std::string summary = app.get_description();
+  summary.front() = static_cast<char>(std::tolower(static_cast<unsigned char>(summary.front())));
+  if (summary.ends_with('.')) summary.pop_back();
   std::string text = fmt::format(
       ".\\\" Made by `troupe help --man`.\n.TH TROUPE 1 \"\" \"{}\" \"User Commands\"\n"
       ".SH NAME\ntroupe \\- {}\n.SH SYNOPSIS\n.B troupe\nCOMMAND [ARGUMENTS]\n"
       ".SH DESCRIPTION\n{}\n.SH OPTIONS\n",
-      plain(line.version()), plain(what), plain(app.get_description()));
-  for (const CLI::Option* const one : options_of(app)) text += option_text(*one);
+      plain(line.version()), plain(summary), plain(app.get_description()));
+  for (const CLI::Option* const option : options_of(app)) text += option_text(*option);
   text += ".SH COMMANDS\n";
-  for (const CLI::App* const one : commands_of(app)) text += command_text(*one);
+  for (const CLI::App* const command : commands_of(app)) text += command_text(*command);
   text += ".SH KEYS OF TOP\n";
-  for (const auto& [keys, what_they_do] : keys_of_top) text += paragraph(keys, what_they_do);
+  for (const auto& [keys, effect] : keys_of_top) text += paragraph(keys, effect);
   for (const auto& [title, lines] : sections()) {
     text += fmt::format(".SH {}\n", upper(title));
-    for (const auto& [term, its] : lines) text += paragraph(term, its);
+    for (const auto& [term, description] : lines) text += paragraph(term, description);
   }
   return text;
 }

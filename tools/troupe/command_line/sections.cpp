@@ -29,9 +29,9 @@ std::string text_of_sections() {
   std::string text;
   for (const auto& [title, lines] : all) {
     text += fmt::format("{}{}:\n", text.empty() ? "" : "\n", title);
-    for (const auto& [term, what] : lines) {
+    for (const auto& [term, description] : lines) {
       std::string before = fmt::format("  {:<{}}", term, term_width);
-      for (const std::string& line : wrapped(what, width - term_width)) {
+      for (const std::string& line : wrapped(description, width - term_width)) {
         text += fmt::format("{:<{}} {}\n", before, term_width + 2, line);
         before.clear();
       }

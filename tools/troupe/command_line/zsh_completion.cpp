@@ -20,16 +20,16 @@ _troupe_processes() {
 
 // A text between single quotes, in which nothing is special to _arguments or _describe.
 std::string plain(std::string_view text) {
-  std::string made;
-  for (const char one : text) {
-    if (one == '\'') {
-      made += "'\\''";
+  std::string escaped;
+  for (const char letter : text) {
+    if (letter == '\'') {
+      escaped += "'\\''";
       continue;
     }
-    if (one == '[' || one == ']' || one == ':' || one == '\\') made += '\\';
-    made += one;
+    if (letter == '[' || letter == ']' || letter == ':' || letter == '\\') escaped += '\\';
+    escaped += letter;
   }
-  return made;
+  return escaped;
 }
 
 std::string action_of(const CLI::Option& option) {
@@ -50,11 +50,11 @@ std::string action_of(const CLI::Option& option) {
 
 std::string options_text(const CLI::App& command) {
   std::string text;
-  for (const CLI::Option* const one : options_of(command)) {
-    const std::string value = placeholder_of(*one);
-    for (const std::string& name : names_of(*one)) {
-      text += fmt::format(" \\\n        '{}[{}]{}'", name, plain(one->get_description()),
-                          value.empty() ? "" : fmt::format(":{}:{}", value, action_of(*one)));
+  for (const CLI::Option* const option : options_of(command)) {
+    const std::string value = placeholder_of(*option);
+    for (const std::string& name : names_of(*option)) {
+      text += fmt::format(" \\\n        '{}[{}]{}'", name, plain(option->get_description()),
+                          value.empty() ? "" : fmt::format(":{}:{}", value, action_of(*option)));
     }
   }
   return text;
@@ -63,10 +63,12 @@ std::string options_text(const CLI::App& command) {
 std::string arguments_text(const CLI::App& command) {
   std::string text;
   int number = 1;
-  for (const CLI::Option* const one : arguments_of(command)) {
+  for (const CLI::Option* const argument : arguments_of(command)) {
     const std::string place =
-        takes_many(*one) ? "*" : fmt::format("{}{}", number, one->get_required() ? "" : ":");
-    text += fmt::format(" \\\n        '{}:{}:{}'", place, placeholder_of(*one), action_of(*one));
+        takes_many(*argument) ? "*"
+                              : fmt::format("{}{}", number, argument->get_required() ? "" : ":");
+    text += fmt::format(" \\\n        '{}:{}:{}'", place, placeholder_of(*argument),
+                        action_of(*argument));
     ++number;
   }
   return text;
@@ -88,9 +90,9 @@ std::string command_text(const CLI::App& command) {
   const auto parts = commands_of(command);
   if (parts.empty()) return text + " ;;\n";
   const std::size_t place = arguments_of(command).size() + 1;
-  for (const CLI::App* const one : parts) {
-    for (const CLI::Option* const option : options_of(*one)) {
-      if (option != one->get_help_ptr())
+  for (const CLI::App* const part : parts) {
+    for (const CLI::Option* const option : options_of(*part)) {
+      if (option != part->get_help_ptr())
         text += fmt::format(" \\\n        '{}[{}]:{}:{}'", names_of(*option).back(),
                             plain(option->get_description()), placeholder_of(*option),
                             action_of(*option));
@@ -99,10 +101,10 @@ std::string command_text(const CLI::App& command) {
   text += fmt::format(" \\\n        '{}:command:_troupe_{}_commands' '*:argument:->rest'\n", place,
                       command.get_name());
   text += fmt::format("      case $state:$line[{}] in\n", place);
-  for (const CLI::App* const one : parts) {
-    for (const CLI::Option* const argument : arguments_of(*one)) {
+  for (const CLI::App* const part : parts) {
+    for (const CLI::Option* const argument : arguments_of(*part)) {
       if (completion_of(*argument) == completion::files)
-        text += fmt::format("        rest:{}) _files ;;\n", one->get_name());
+        text += fmt::format("        rest:{}) _files ;;\n", part->get_name());
     }
   }
   return text + "      esac ;;\n";
@@ -112,8 +114,8 @@ std::string command_text(const CLI::App& command) {
 
 std::string zsh_completion(const CLI::App& app) {
   std::string text = head + list_of(app, "troupe");
-  for (const CLI::App* const one : commands_of(app)) {
-    if (!commands_of(*one).empty()) text += list_of(*one, "troupe_" + one->get_name());
+  for (const CLI::App* const command : commands_of(app)) {
+    if (!commands_of(*command).empty()) text += list_of(*command, "troupe_" + command->get_name());
   }
   text +=
       "_troupe() {\n  local state command\n  local -a line\n  if (( CURRENT == 2 )); then\n"
@@ -121,7 +123,7 @@ std::string zsh_completion(const CLI::App& app) {
       options_text(app) +
       " '1: :_troupe_commands'\n    return\n  fi\n"
       "  command=$words[2]\n  shift words\n  (( --CURRENT ))\n  case $command in\n";
-  for (const CLI::App* const one : commands_of(app)) text += command_text(*one);
+  for (const CLI::App* const command : commands_of(app)) text += command_text(*command);
   return text + "  esac\n}\n_troupe \"$@\"\n";
 }
 

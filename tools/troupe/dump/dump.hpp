@@ -9,7 +9,7 @@
 namespace troupe_tool {
 
 // Prints the warnings first. Calls that wait alike are one line, unless `every_line`.
-void show_dump(program& of, bool every_line);
+void show_dump(program& asked, bool every_line);
 
 // A dump whose lines that differ in nothing but the actor are one line, with how many they are and
 // the first of the actors; those that are most come first.

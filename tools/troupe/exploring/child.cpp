@@ -31,8 +31,8 @@ struct start {
 
 start prepare(const std::vector<std::string>& program, const std::string& stem) {
   start begun;
-  for (char** one = environ; *one != nullptr; ++one) {
-    const std::string_view text = *one;
+  for (char** variable = environ; *variable != nullptr; ++variable) {
+    const std::string_view text = *variable;
     if (!text.starts_with("TROUPE_REPLAY=") && !text.starts_with("TROUPE_EXPLORE="))
       begun.kept.emplace_back(text);
   }
@@ -50,9 +50,9 @@ start prepare(const std::vector<std::string>& program, const std::string& stem) 
 
 [[noreturn]] void become(const start& program, int error) {
   ::setpgid(0, 0);
-  const int in = ::open("/dev/null", O_RDONLY);
+  const int input = ::open("/dev/null", O_RDONLY);
   const int out = ::open(program.output.c_str(), O_WRONLY | O_CREAT | O_TRUNC, 0600);
-  ::dup2(in, STDIN_FILENO);
+  ::dup2(input, STDIN_FILENO);
   ::dup2(out, STDOUT_FILENO);
   ::dup2(out, STDERR_FILENO);
   ::execvpe(program.words.front(), program.words.data(), program.variables.data());

@@ -32,10 +32,12 @@ constexpr std::array<std::string_view, 18> reserved_names{
     "INSTALL",       "install",   "PACKAGE",    "package", "preinstall", "package_source",
     "rebuild_cache", "RUN_TESTS", "src",        "test",    "Testing",    "ZERO_CHECK"};
 
-bool is_letter(char one) { return (one >= 'a' && one <= 'z') || (one >= 'A' && one <= 'Z'); }
+bool is_letter(char letter) {
+  return (letter >= 'a' && letter <= 'z') || (letter >= 'A' && letter <= 'Z');
+}
 
-bool may_be_in_name(char one) {
-  return is_letter(one) || (one >= '0' && one <= '9') || one == '_' || one == '-';
+bool may_be_in_name(char letter) {
+  return is_letter(letter) || (letter >= '0' && letter <= '9') || letter == '_' || letter == '-';
 }
 
 void check_name(const std::string& name) {

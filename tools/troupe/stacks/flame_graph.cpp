@@ -14,26 +14,26 @@ namespace {
 constexpr double width = 1200, margin = 10, row = 18, character = 6.6, narrowest = 0.2;
 
 std::string escaped(std::string_view text) {
-  std::string made;
-  for (const char one : text) {
-    switch (one) {
+  std::string svg;
+  for (const char letter : text) {
+    switch (letter) {
       case '<':
-        made += "&lt;";
+        svg += "&lt;";
         break;
       case '>':
-        made += "&gt;";
+        svg += "&gt;";
         break;
       case '&':
-        made += "&amp;";
+        svg += "&amp;";
         break;
       case '"':
-        made += "&quot;";
+        svg += "&quot;";
         break;
       default:
-        made += one >= ' ' && one <= '~' ? one : '?';
+        svg += letter >= ' ' && letter <= '~' ? letter : '?';
     }
   }
-  return made;
+  return svg;
 }
 
 // As much of the name as fits.

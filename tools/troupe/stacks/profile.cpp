@@ -63,17 +63,17 @@ clock::duration next_pause(std::minstd_rand& random) {
       std::uniform_int_distribution<long>(mean_us / 2, mean_us * 3 / 2)(random));
 }
 
-samples take_samples(program& of, unwinder& files, std::chrono::milliseconds duration) {
+samples take_samples(program& asked, unwinder& files, std::chrono::milliseconds duration) {
   samples taken;
   std::minstd_rand random(std::random_device{}());
   std::map<int, std::int64_t> cpu_ns;  // by thread
-  const std::size_t runtimes = count_runtimes(of);
+  const std::size_t runtimes = count_runtimes(asked);
   const clock::time_point begin = clock::now(), end = begin + duration;
   try {
     for (clock::time_point next = begin; next < end;
          next = std::max(next + next_pause(random), clock::now())) {
       std::this_thread::sleep_until(next);  // sleeps: until the next look is due
-      add_look(ask_stacks(of, runtimes, "running"), files, cpu_ns, taken);
+      add_look(ask_stacks(asked, runtimes, "running"), files, cpu_ns, taken);
     }
   } catch (const failure& failed) {
     if (taken.ns == 0) throw;
@@ -181,11 +181,11 @@ class new_file {
 }  // namespace
 
 void show_profile(int pid, const profile_choices& chosen) {
-  program of(pid);
+  program asked(pid);
   unwinder files(pid);
   std::optional<new_file> file;
   if (!chosen.file.empty()) file.emplace(chosen.file);
-  const samples taken = take_samples(of, files, chosen.duration);
+  const samples taken = take_samples(asked, files, chosen.duration);
   if (file) {
     const std::string title = fmt::format("process {}: {}", pid, head_of(taken));
     file->write(flame_graph(tree_of(taken, files), title));

@@ -58,7 +58,7 @@ std::vector<thread_stack> read_stacks(const json& answer) {
   const json& threads = answer.at("threads");
   if (!threads.is_array() || threads.size() > threads_max) refuse();
   std::vector<thread_stack> all;
-  for (const json& one : threads) all.push_back(read_stack(one));
+  for (const json& thread : threads) all.push_back(read_stack(thread));
   return all;
 }
 
@@ -75,7 +75,7 @@ std::vector<thread_stack> ask_stacks(program& asked, std::size_t runtimes,
   for (std::size_t i = 0; i < runtimes; ++i) {
     std::string question = "stacks " + std::to_string(i);
     if (!which.empty()) question += " " + which;
-    for (thread_stack& one : read_stacks(asked.ask(question))) all.push_back(std::move(one));
+    for (thread_stack& stack : read_stacks(asked.ask(question))) all.push_back(std::move(stack));
   }
   return all;
 }

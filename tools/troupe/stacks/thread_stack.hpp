@@ -32,8 +32,9 @@ struct thread_stack {
 // may be hostile.
 std::vector<thread_stack> read_stacks(const json& answer);
 
-std::size_t count_runtimes(program& of);
+std::size_t count_runtimes(program& asked);
 // The stacks of all of these runtimes. `which` is empty, a worker's number, or "running".
-std::vector<thread_stack> ask_stacks(program& of, std::size_t runtimes, const std::string& which);
+std::vector<thread_stack> ask_stacks(program& asked, std::size_t runtimes,
+                                     const std::string& which);
 
 }  // namespace troupe_tool

@@ -77,9 +77,9 @@ Dwarf_Die* unit_of(Dwfl_Module* module, Dwarf_Addr address, Dwarf_Addr& bias) {
 }
 
 std::string name_of(Dwarf_Die& die) {
-  for (const unsigned of : {DW_AT_linkage_name, DW_AT_MIPS_linkage_name}) {
+  for (const unsigned attribute : {DW_AT_linkage_name, DW_AT_MIPS_linkage_name}) {
     Dwarf_Attribute memory;
-    const char* const name = ::dwarf_formstring(::dwarf_attr_integrate(&die, of, &memory));
+    const char* const name = ::dwarf_formstring(::dwarf_attr_integrate(&die, attribute, &memory));
     if (name != nullptr) return demangled(name);
   }
   const char* const name = ::dwarf_diename(&die);
@@ -168,13 +168,13 @@ std::vector<frame> functions_at(Dwfl* dwfl, Dwarf_Addr address) {
 
 // The thread whose stack is asked for; libdw gets it as `void*`.
 struct asked_thread {
-  const thread_stack* of = nullptr;
+  const thread_stack* stack = nullptr;
 };
 
 pid_t next_thread(Dwfl*, void* data, void** thread_data) {
   if (*thread_data != nullptr) return 0;
   *thread_data = data;
-  return static_cast<const asked_thread*>(data)->of->thread;
+  return static_cast<const asked_thread*>(data)->stack->thread;
 }
 
 bool get_thread(Dwfl*, pid_t, void* data, void** thread_data) {
@@ -183,7 +183,7 @@ bool get_thread(Dwfl*, pid_t, void* data, void** thread_data) {
 }
 
 bool read_memory(Dwfl*, Dwarf_Addr address, Dwarf_Word* word, void* data) {
-  const thread_stack& stack = *static_cast<const asked_thread*>(data)->of;
+  const thread_stack& stack = *static_cast<const asked_thread*>(data)->stack;
   if (address < stack.stack_pointer) return false;
   const Dwarf_Addr offset = address - stack.stack_pointer;
   if (offset > stack.stack.size() || stack.stack.size() - offset < sizeof *word) return false;
@@ -192,7 +192,7 @@ bool read_memory(Dwfl*, Dwarf_Addr address, Dwarf_Word* word, void* data) {
 }
 
 bool set_registers(Dwfl_Thread* thread, void* data) {
-  const thread_stack& stack = *static_cast<const asked_thread*>(data)->of;
+  const thread_stack& stack = *static_cast<const asked_thread*>(data)->stack;
 #if defined(__x86_64__)
   constexpr unsigned count = 17;
   if (stack.registers.size() != count) return false;
@@ -253,11 +253,11 @@ struct unwinder::state {
 unwinder::unwinder(int pid) : state_(std::make_unique<state>(pid)) {}
 unwinder::~unwinder() = default;
 
-std::vector<std::uint64_t> unwinder::addresses_of(const thread_stack& of) {
+std::vector<std::uint64_t> unwinder::addresses_of(const thread_stack& sampled) {
   std::vector<std::uint64_t> addresses;
-  state_->asked.of = &of;
+  state_->asked.stack = &sampled;
   // It ends with an error where the copy of the stack ends; what it has found by then counts.
-  ::dwfl_getthread_frames(state_->dwfl.get(), of.thread, &add_address, &addresses);
+  ::dwfl_getthread_frames(state_->dwfl.get(), sampled.thread, &add_address, &addresses);
   return addresses;
 }
 

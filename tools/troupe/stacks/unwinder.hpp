@@ -27,7 +27,7 @@ class unwinder {
 
   // Where the thread is, and from where each function was called; the innermost first, at most 256.
   // Cheap, unlike the search for the functions.
-  std::vector<std::uint64_t> addresses_of(const thread_stack& of);
+  std::vector<std::uint64_t> addresses_of(const thread_stack& sampled);
   // The functions at these addresses, with those that the compiler has inlined.
   std::vector<frame> frames_of(const std::vector<std::uint64_t>& addresses);
   // As find_methods (method_places.hpp). Reads all of the debug information.

@@ -44,47 +44,47 @@ table warning_table(const json& summary, std::size_t width) {
   };
   std::vector<found> all;
   for (std::size_t i = 0; i < summary.at("runtimes").size(); ++i) {
-    for (const json& one : summary.at("runtimes").at(i).at("warnings"))
-      all.push_back({&one, i, one.at("last_ns").get<double>()});
+    for (const json& warning : summary.at("runtimes").at(i).at("warnings"))
+      all.push_back({&warning, i, warning.at("last_ns").get<double>()});
   }
   std::ranges::sort(all, std::greater<>(), &found::last_ns);
-  table made{cut(fmt::format("{:>8} {:>7}  {}", "ago", "times", "warning"), width), {}};
+  table shown{cut(fmt::format("{:>8} {:>7}  {}", "ago", "times", "warning"), width), {}};
   for (const auto& [warning, runtime, last_ns] : all) {
     std::string text =
         fmt::format("{:>8} {:>7}  {}", long_time(ago_ns_of(summary, *warning, "last_ns")),
                     short_count(warning->at("times").get<double>()), text_of(*warning));
-    made.lines.push_back({.text = cut(std::move(text), width),
-                          .runtime = runtime,
-                          .of_class = warning->at("class").get<std::string>(),
-                          .actor = warning->at("actor").get<std::uint64_t>(),
-                          .warning = key_of(*warning),
-                          .how_bad = severity_of(summary, *warning)});
+    shown.lines.push_back({.text = cut(std::move(text), width),
+                           .runtime = runtime,
+                           .of_class = warning->at("class").get<std::string>(),
+                           .actor = warning->at("actor").get<std::uint64_t>(),
+                           .warning = key_of(*warning),
+                           .how_bad = severity_of(summary, *warning)});
   }
-  return made;
+  return shown;
 }
 
 table warning_text(const json& summary, std::size_t runtime, const std::string& warning,
                    std::size_t width) {
   if (runtime < summary.at("runtimes").size()) {
-    for (const json& one : summary.at("runtimes").at(runtime).at("warnings")) {
-      if (key_of(one) != warning) continue;
-      table made{one.at("kind").get<std::string>(), {}};
-      const auto actor = one.at("actor").get<std::uint64_t>();
+    for (const json& known : summary.at("runtimes").at(runtime).at("warnings")) {
+      if (key_of(known) != warning) continue;
+      table shown{known.at("kind").get<std::string>(), {}};
+      const auto actor = known.at("actor").get<std::uint64_t>();
       const auto add = [&](std::string text) {
-        made.lines.push_back({.text = std::move(text),
-                              .runtime = runtime,
-                              .of_class = one.at("class").get<std::string>(),
-                              .actor = actor});
+        shown.lines.push_back({.text = std::move(text),
+                               .runtime = runtime,
+                               .of_class = known.at("class").get<std::string>(),
+                               .actor = actor});
       };
-      for (std::string& line : wrapped(text_of(one), width)) add(std::move(line));
+      for (std::string& line : wrapped(text_of(known), width)) add(std::move(line));
       add("");
       add(fmt::format("{} times, first {} ago, last {} ago, longest {}",
-                      short_count(one.at("times").get<double>()),
-                      long_time(ago_ns_of(summary, one, "since_ns")),
-                      long_time(ago_ns_of(summary, one, "last_ns")),
-                      long_time(one.value("longest_ns", 0.0))));
+                      short_count(known.at("times").get<double>()),
+                      long_time(ago_ns_of(summary, known, "since_ns")),
+                      long_time(ago_ns_of(summary, known, "last_ns")),
+                      long_time(known.value("longest_ns", 0.0))));
       if (actor != 0) add(fmt::format("actor #{}", actor));
-      return made;
+      return shown;
     }
   }
   return {"warning", {{.text = "the program keeps this warning no longer"}}};
@@ -92,8 +92,8 @@ table warning_text(const json& summary, std::size_t runtime, const std::string& 
 
 severity worst_warning_of(const json& summary, std::size_t runtime) {
   severity worst = severity::none;
-  for (const json& one : summary.at("runtimes").at(runtime).at("warnings"))
-    worst = std::max(worst, severity_of(summary, one));
+  for (const json& warning : summary.at("runtimes").at(runtime).at("warnings"))
+    worst = std::max(worst, severity_of(summary, warning));
   return worst;
 }
 

@@ -4,7 +4,7 @@
 namespace troupe_tool {
 
 struct key_help {
-  const char *keys, *what;
+  const char *keys, *effect;
 };
 
 inline constexpr key_help keys_of_top[] = {

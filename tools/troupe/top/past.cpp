@@ -119,9 +119,10 @@ void print_troubles(const json& kept, const json& summary, std::size_t runtime) 
   });
   print_line("troubles: " + (kinds.empty() ? "none" : kinds));
   const double at = kept.at("times_ns").back().get<double>();
-  for (const json& one : summary.at("runtimes").at(runtime).at("warnings")) {
-    if (one.at("since_ns").get<double>() > at || one.at("last_ns").get<double>() < at) continue;
-    print_line("  " + cut(one.at("text").get<std::string>(), width - 2));
+  for (const json& warning : summary.at("runtimes").at(runtime).at("warnings")) {
+    if (warning.at("since_ns").get<double>() > at || warning.at("last_ns").get<double>() < at)
+      continue;
+    print_line("  " + cut(warning.at("text").get<std::string>(), width - 2));
   }
 }
 

@@ -23,34 +23,34 @@ namespace {
 constexpr std::size_t actors_max = 100;
 
 // Those with most mail, and then others.
-json actors_of(program& of, const level& at) {
+json actors_of(program& asked, const level& at) {
   const std::string rest = at.of_class.empty() ? "" : " " + at.of_class;
   json page =
-      of.ask("longest " + std::to_string(at.runtime) + " " + std::to_string(actors_max) + rest);
-  if (at.what == level::of::longest) return page;
+      asked.ask("longest " + std::to_string(at.runtime) + " " + std::to_string(actors_max) + rest);
+  if (at.shown == level::content::longest) return page;
   std::set<std::uint64_t> known;
-  for (const json& one : page.at("actors")) known.insert(one.at("id").get<std::uint64_t>());
+  for (const json& actor : page.at("actors")) known.insert(actor.at("id").get<std::uint64_t>());
   const json others =
-      of.ask("actors " + std::to_string(at.runtime) + " 0 " + std::to_string(actors_max) + rest);
-  for (const json& one : others.at("actors")) {
+      asked.ask("actors " + std::to_string(at.runtime) + " 0 " + std::to_string(actors_max) + rest);
+  for (const json& actor : others.at("actors")) {
     if (page.at("actors").size() < actors_max &&
-        known.insert(one.at("id").get<std::uint64_t>()).second)
-      page.at("actors").push_back(one);
+        known.insert(actor.at("id").get<std::uint64_t>()).second)
+      page.at("actors").push_back(actor);
   }
   return page;
 }
 
 table key_table(std::size_t width) {
   constexpr std::size_t keys_width = 20;
-  table made{fmt::format("{:<{}} {}", "key", keys_width, "what it does"), {}};
-  for (const auto& [keys, what] : keys_of_top) {
+  table shown{fmt::format("{:<{}} {}", "key", keys_width, "what it does"), {}};
+  for (const auto& [keys, effect] : keys_of_top) {
     std::string before = keys;
-    for (const std::string& line : wrapped(what, width - std::min(width, keys_width + 1))) {
-      made.lines.push_back({.text = fmt::format("{:<{}} {}", before, keys_width, line)});
+    for (const std::string& line : wrapped(effect, width - std::min(width, keys_width + 1))) {
+      shown.lines.push_back({.text = fmt::format("{:<{}} {}", before, keys_width, line)});
       before.clear();
     }
   }
-  return made;
+  return shown;
 }
 
 struct shown_text {
@@ -59,31 +59,32 @@ struct shown_text {
 };
 
 // `numbers` keeps what this asks for.
-shown_text look_at(program& of, const moment& seen, moment& numbers, view& how, std::size_t width) {
+shown_text look_at(program& asked, const moment& seen, moment& numbers, view& how,
+                   std::size_t width) {
   const level& at = how.here();
   shown_text text{head_lines(seen, width), {}};
-  if (at.what == level::of::handlers) {
+  if (at.shown == level::content::handlers) {
     text.body = handler_table(seen, how.by(), width);
-  } else if (at.what == level::of::warnings) {
+  } else if (at.shown == level::content::warnings) {
     text.body = warning_table(seen.now, width);
-  } else if (at.what == level::of::warning) {
+  } else if (at.shown == level::content::warning) {
     text.body = warning_text(seen.now, at.runtime, at.warning, width);
-  } else if (at.what == level::of::keys) {
+  } else if (at.shown == level::content::keys) {
     text.body = key_table(width);
-  } else if (at.what == level::of::work) {
+  } else if (at.shown == level::content::work) {
     text.body = work_table(seen, width);
-  } else if (at.what == level::of::numbers) {
-    json now = of.ask("numbers components");
+  } else if (at.shown == level::content::numbers) {
+    json now = asked.ask("numbers components");
     if (now.at("now_ns") != numbers.now.value("now_ns", json()))
       numbers = {std::move(numbers.now), std::move(now)};
     text.body = numbers_table(numbers, width);
-  } else if (at.what == level::of::actor) {
+  } else if (at.shown == level::content::actor) {
     const json story =
-        of.ask("actor " + std::to_string(at.runtime) + " " + std::to_string(at.actor));
+        asked.ask("actor " + std::to_string(at.runtime) + " " + std::to_string(at.actor));
     text.head.push_back({.text = story_line(story, at.actor, width)});
     text.body = call_table(story, at.runtime, width);
   } else {
-    text.body = actor_table(actors_of(of, at), at.runtime, how.by(), width);
+    text.body = actor_table(actors_of(asked, at), at.runtime, how.by(), width);
     if (how.by() == order::name) std::ranges::sort(text.body.lines, {}, &table_line::actor);
   }
   return text;
@@ -113,12 +114,12 @@ void draw(screen& on, const shown_text& text, view& how) {
 
 bool has_terminal() { return ::isatty(STDIN_FILENO) != 0 && ::isatty(STDOUT_FILENO) != 0; }
 
-void show_top(program& of, order by, std::chrono::milliseconds interval) {
-  moment seen{json(), of.ask("summary")}, numbers{json(), json::object()};
+void show_top(program& asked, order by, std::chrono::milliseconds interval) {
+  moment seen{json(), asked.ask("summary")}, numbers{json(), json::object()};
   screen drawn;
   view how(by);
   while (!how.ends()) {
-    const shown_text text = look_at(of, seen, numbers, how, drawn.width());
+    const shown_text text = look_at(asked, seen, numbers, how, drawn.width());
     draw(drawn, text, how);
     const std::optional<int> key = drawn.next_key(interval);
     if (!key) return;
@@ -127,7 +128,7 @@ void show_top(program& of, order by, std::chrono::milliseconds interval) {
       continue;
     }
     seen.before = std::move(seen.now);
-    seen.now = of.ask("summary");
+    seen.now = asked.ask("summary");
   }
 }
 

@@ -12,6 +12,6 @@ namespace troupe_tool {
 bool has_terminal();
 
 // Draws until `q` is pressed, or the program ends. Needs a terminal. Throws failure.
-void show_top(program& of, order by, std::chrono::milliseconds interval);
+void show_top(program& asked, order by, std::chrono::milliseconds interval);
 
 }  // namespace troupe_tool

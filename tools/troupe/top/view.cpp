@@ -23,28 +23,28 @@ void view::press(int key, std::size_t page, const table& shown) {
   sort(key);
   move(key, page);
   if (key == 'q') ends_ = true;
-  if (key == 'l') toggle(level::of::longest);
-  if (key == 'v') toggle(level::of::warnings);
-  if (key == 'i') toggle(level::of::work);
-  if (key == 'c') toggle(level::of::numbers);
-  if (key == '?') toggle(level::of::keys);
+  if (key == 'l') toggle(level::content::longest);
+  if (key == 'v') toggle(level::content::warnings);
+  if (key == 'i') toggle(level::content::work);
+  if (key == 'c') toggle(level::content::numbers);
+  if (key == '?') toggle(level::content::keys);
   if (key == '\n' || key == KEY_ENTER) drill(shown);
   if (key == KEY_BACKSPACE || key == 127 || key == '\033') go_up();
 }
 
 std::string view::foot() const {
-  switch (levels_.back().what) {
-    case level::of::handlers:
+  switch (levels_.back().shown) {
+    case level::content::handlers:
       return "Left, Right: sort  Enter: actors  l: mailboxes  i: I/O  v: warnings  ?: keys  q: end";
-    case level::of::work:
-    case level::of::numbers:
-    case level::of::keys:
+    case level::content::work:
+    case level::content::numbers:
+    case level::content::keys:
       return "Backspace: back  ?: keys  q: end";
-    case level::of::warnings:
+    case level::content::warnings:
       return "Enter: the whole warning  Backspace: back  ?: keys  q: end";
-    case level::of::warning:
+    case level::content::warning:
       return "Enter: the actor or its class  Backspace: back  ?: keys  q: end";
-    case level::of::actor:
+    case level::content::actor:
       return "Enter: the actor that is asked  Backspace: back  ?: keys  q: end";
     default:
       return "Left, Right: sort  Enter: the actor  Backspace: back  ?: keys  q: end";
@@ -63,7 +63,7 @@ void view::sort(int key) {
 
 void view::sort_by_next(bool to_the_right) {
   if (here().lists_actors()) actors_by_ = actors_by_ == order::name ? order::messages : order::name;
-  if (here().what != level::of::handlers) return;
+  if (here().shown != level::content::handlers) return;
   constexpr std::size_t orders = std::size(sorts);
   const auto now =
       static_cast<std::size_t>(std::ranges::find(sorts, by_, &sort_order::by) - std::begin(sorts));
@@ -79,7 +79,7 @@ void view::move(int key, std::size_t page) {
   if (key == KEY_HOME) at.chosen = 0;
 }
 
-void view::toggle(level::of what) { here().what == what ? go_up() : go_to({what}); }
+void view::toggle(level::content shown) { here().shown == shown ? go_up() : go_to({shown}); }
 
 void view::go_up() {
   if (levels_.size() > 1) levels_.pop_back();
@@ -94,13 +94,13 @@ void view::go_to(level next) {
 void view::drill(const table& shown) {
   if (here().chosen >= shown.lines.size()) return;
   const table_line& line = shown.lines[here().chosen];
-  if (here().what == level::of::warnings) {
-    go_to({.what = level::of::warning, .runtime = line.runtime, .warning = line.warning});
+  if (here().shown == level::content::warnings) {
+    go_to({.shown = level::content::warning, .runtime = line.runtime, .warning = line.warning});
   } else if (line.actor != 0) {
-    go_to({level::of::actor, line.runtime, line.of_class, line.actor});
-  } else if (!line.of_class.empty() &&
-             (here().what == level::of::handlers || here().what == level::of::warning)) {
-    go_to({level::of::actors, line.runtime, line.of_class});
+    go_to({level::content::actor, line.runtime, line.of_class, line.actor});
+  } else if (!line.of_class.empty() && (here().shown == level::content::handlers ||
+                                        here().shown == level::content::warning)) {
+    go_to({level::content::actors, line.runtime, line.of_class});
   }
 }
 

@@ -14,15 +14,17 @@ namespace troupe_tool {
 // them, I/O with lazies and timers, the numbers of components, the actors of one class, one actor,
 // or the keys.
 struct level {
-  enum class of { handlers, longest, warnings, warning, work, numbers, actors, actor, keys };
-  of what = of::handlers;
+  enum class content { handlers, longest, warnings, warning, work, numbers, actors, actor, keys };
+  content shown = content::handlers;
   std::size_t runtime = 0;
   std::string of_class{};
   std::uint64_t actor = 0;
   std::string warning{};
   std::size_t chosen = 0, first = 0;  // lines of the table
 
-  bool lists_actors() const noexcept { return what == of::longest || what == of::actors; }
+  bool lists_actors() const noexcept {
+    return shown == content::longest || shown == content::actors;
+  }
 };
 
 class view {
@@ -42,7 +44,7 @@ class view {
   void sort(int key);
   void sort_by_next(bool to_the_right);
   void move(int key, std::size_t page);
-  void toggle(level::of what);
+  void toggle(level::content shown);
   void go_up();
   void go_to(level next);
   void drill(const table& shown);

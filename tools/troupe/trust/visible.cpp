@@ -47,17 +47,17 @@ std::size_t printable(std::string_view text) {
 }
 
 std::string shown_as(std::string_view text, std::string_view mark) {
-  std::string made;
+  std::string shown;
   while (!text.empty()) {
     const std::size_t size = printable(text);
     if (size > 0) {
-      made += text.substr(0, size);
+      shown += text.substr(0, size);
     } else {
-      made += fmt::format("{}{:02x}", mark, static_cast<unsigned char>(text.front()));
+      shown += fmt::format("{}{:02x}", mark, static_cast<unsigned char>(text.front()));
     }
     text.remove_prefix(size > 0 ? size : 1);
   }
-  return made;
+  return shown;
 }
 
 void put_as(std::string_view text, std::string_view mark, std::FILE* to) {
