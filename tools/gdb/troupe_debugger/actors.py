@@ -142,7 +142,7 @@ class Program:
         table = self.table
         first = self.memory.word(table.systems + table["list.first"])
         link = table["actor_system.debugger_link"] + table["link.next"]
-        return list(walk(self.memory, first, lambda one: one + link, "runtimes", 10_000))
+        return list(walk(self.memory, first, lambda runtime: runtime + link, "runtimes", 10_000))
 
     def slabs(self):
         """Each slab with its runtime: {address: actor system}."""
@@ -153,7 +153,7 @@ class Program:
             for system in self.systems():
                 for kind in ("slot_space.slabs_", "slot_space.alone_"):
                     first = memory.word(system + table["actor_system.slots"] + table[kind] + table["list.first"])
-                    for slab in walk(memory, first, lambda one: one + link, "slabs"):
+                    for slab in walk(memory, first, lambda slab: slab + link, "slabs"):
                         self._slabs[slab] = system
         return self._slabs
 
@@ -257,7 +257,7 @@ class Program:
             return []
         link = table["running_state.link"] + table["link.next"]
         first = memory.word(table.threads + table["list.first"])
-        return list(walk(memory, first, lambda one: one + link, "threads", 100_000))
+        return list(walk(memory, first, lambda thread: thread + link, "threads", 100_000))
 
     def thread_of(self, cell):
         """The number for GDB of the thread that runs the actor; null when it is not known.
@@ -273,7 +273,7 @@ def threads_of(states):
     thread-local memory have the same distance from their thread's pointer; so the distance that occurs
     most often is the right one."""
     pointers = {}
-    here = gdb.selected_thread()
+    selected = gdb.selected_thread()
     frame = None
     try:
         frame = gdb.selected_frame()
@@ -287,8 +287,8 @@ def threads_of(states):
             except gdb.error:
                 return {}  # another processor
     finally:
-        if here is not None and here.is_valid():
-            here.switch()
+        if selected is not None and selected.is_valid():
+            selected.switch()
             if frame is not None and frame.is_valid():
                 frame.select()
     distances = {}
@@ -297,5 +297,5 @@ def threads_of(states):
             distances[pointer - state] = distances.get(pointer - state, 0) + 1
     if not distances:
         return {}
-    distance = max(distances, key=lambda one: (distances[one], one > 0, -abs(one)))
+    distance = max(distances, key=lambda known: (distances[known], known > 0, -abs(known)))
     return {state: pointers[state + distance] for state in states if state + distance in pointers}

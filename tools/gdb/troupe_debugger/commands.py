@@ -61,8 +61,8 @@ def filter_of(words, usage):
         raise gdb.GdbError(f"troupe: {words[0]} is no pattern: {problem}") from None
 
 
-def counted(n, what):
-    return f"{n:,} {what}" + ("" if n == 1 else "s")
+def counted(n, noun):
+    return f"{n:,} {noun}" + ("" if n == 1 else "s")
 
 
 def actor_of(program, words, usage):
@@ -292,9 +292,9 @@ for the names of the actors' classes."""
     def asleep(program, system, written):
         lines, most = written
         count = program.memory.word(system + program.table["actor_system.sleepers"])
-        for who in sleepers(program, system, max(0, most - lines)) if count != 0 else []:
-            frames = coroutines_from(program, who)
-            place = next((f" at {one.place()}" for one in frames if one.line), "")
+        for sleeper in sleepers(program, system, max(0, most - lines)) if count != 0 else []:
+            frames = coroutines_from(program, sleeper)
+            place = next((f" at {coroutine.place()}" for coroutine in frames if coroutine.line), "")
             gdb.write(f"task {frames[-1].function} waits{place} for sleep_for\n")
         return lines + count
 
@@ -331,8 +331,8 @@ The ACTOR is a number, a ref or an address."""
             if index >= most:
                 gdb.write(f"and {len(mail) - index:,} more; `info troupe mail -n 0 ...` lists all\n")
                 break
-            what = program.names.handler(program.memory.word(message + program.table["message.act"]))
-            gdb.write(f"{index:<3} {what}{' (urgent)' if urgent else ''}, at {message:#x}\n")
+            handler = program.names.handler(program.memory.word(message + program.table["message.act"]))
+            gdb.write(f"{index:<3} {handler}{' (urgent)' if urgent else ''}, at {message:#x}\n")
         gdb.write(f"{actor} {actor.state(mail)}: {counted(len(mail), 'message')}\n")
 
 
@@ -354,9 +354,9 @@ pattern for what a line says. The program needs a flight recorder: TROUPE_FLIGHT
         if not all_recorders:
             raise Unreadable("the program has no flight recorder: start it with TROUPE_FLIGHT_RECORDER=1")
         gdb.write("   before (ms)  thread           turn\n")
-        for one in all_recorders:
-            for line in one.running():
-                gdb.write(f"{'':15} {one.name:<16} {line}\n")
+        for recorder in all_recorders:
+            for line in recorder.running():
+                gdb.write(f"{'':15} {recorder.name:<16} {line}\n")
         shown = 0
         for turn in last_turns(all_recorders):
             line = turn.text()
@@ -429,9 +429,9 @@ class Story:
 
     # Its coroutines, then what the innermost one waits for.
     def chain(self, call, indent):
-        for one in call.coroutines():
-            where = f" at {one.file}:{one.line}" if one.line else ""
-            gdb.write(f"{indent}#{self.frames:<3} {one.function} (){where}, frame {one.frame:#x}\n")
+        for coroutine in call.coroutines():
+            where = f" at {coroutine.file}:{coroutine.line}" if coroutine.line else ""
+            gdb.write(f"{indent}#{self.frames:<3} {coroutine.function} (){where}, frame {coroutine.frame:#x}\n")
             self.frames += 1
         wait = call.wait()
         limit = ", with a limit" if wait.limited else ""

@@ -73,13 +73,13 @@ class Memory:
         return text
 
 
-def walk(memory, first, next_of, what, most=10_000_000):
+def walk(memory, first, next_of, objects, most=10_000_000):
     """The objects of a linked list. Raises Unreadable when the list does not end."""
     seen = set()
     at = first
     while at != 0:
         if at in seen or len(seen) == most:
-            raise Unreadable(f"the list of {what} is damaged at {at:#x}")
+            raise Unreadable(f"the list of {objects} is damaged at {at:#x}")
         seen.add(at)
         yield at
         at = memory.word(next_of(at))

@@ -98,8 +98,8 @@ class Task:
             return f"task that has ended, frame {frame:#x}"
         if memory.word(promise + table["coroutine.in"]) == 0:
             return f"task {program.names.coroutine(memory.word(frame), 0)[0]}, not started, frame {frame:#x}"
-        one = Coroutine(program, promise)
-        return f"task {one.function}" + (f" at {one.place()}" if one.line else "") + f", frame {frame:#x}"
+        coroutine = Coroutine(program, promise)
+        return f"task {coroutine.function}" + (f" at {coroutine.place()}" if coroutine.line else "") + f", frame {frame:#x}"
 
 
 class Mailbox:

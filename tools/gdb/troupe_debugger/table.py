@@ -89,5 +89,5 @@ class Table:
 
     def name_of(self, kind, value):
         """The name after `kind.` that has this value."""
-        names = [name for name, its in self.values.items() if its == value and name.startswith(kind + ".")]
+        names = [name for name, known in self.values.items() if known == value and name.startswith(kind + ".")]
         return names[0][len(kind) + 1 :] if names else f"{kind} {value}"

@@ -46,9 +46,9 @@ def place_of(handler):
         found = gdb.decode_line(balanced(function, 0, "("))[1] or ()
     except (gdb.error, TypeError):
         return ""
-    for one in found:
-        if one.symtab is not None and one.line:
-            return f" ({short_file(one.symtab.filename)}:{one.line})"
+    for line in found:
+        if line.symtab is not None and line.line:
+            return f" ({short_file(line.symtab.filename)}:{line.line})"
     return ""
 
 
@@ -70,14 +70,14 @@ class Turn:
     def text(self):
         reader, table = self.recorder.reader, self.recorder.program.table
         number = self.code >> table["turn.shift"]
-        its = reader.subject(number)
-        if its.is_known and its.is_line:
-            return f"  #{self.number} waits at {short_file(its.name)}:{its.line}"
-        if its.is_known and not its.is_turn:
+        subject = reader.subject(number)
+        if subject.is_known and subject.is_line:
+            return f"  #{self.number} waits at {short_file(subject.name)}:{subject.line}"
+        if subject.is_known and not subject.is_turn:
             signed = struct.unpack("<i", struct.pack("<I", self.number))[0]
-            return its.event + (f" ({its.number_name} {signed})" if its.number_name else "")
-        if its.is_known:
-            words = its.name + its.place
+            return subject.event + (f" ({subject.number_name} {signed})" if subject.number_name else "")
+        if subject.is_known:
+            words = subject.name + subject.place
         else:
             words = "another handler" if number == table["turn.other"] else "the runtime's own message"
         messages = self.code & table["turn.messages_max"]
@@ -198,12 +198,12 @@ def recorders(program):
     reader = Reader(program, memory.word(table.behind + WORD), memory.word(table.behind + 2 * WORD))
     found = [Recorder(reader, at) for at in
              walk(memory, memory.word(first), lambda at: at + table["flight_recorder.next_"], "flight recorders", 10_000)]
-    reader.rate = max((one.rate for one in found), default=0.0)
+    reader.rate = max((recorder.rate for recorder in found), default=0.0)
     return found
 
 
 def last_turns(all_recorders):
     """The turns of all threads, newest first."""
-    for one in all_recorders:
-        one.reader.newest = max(one.reader.newest, one.newest())
-    return heapq.merge(*(one.turns() for one in all_recorders))
+    for recorder in all_recorders:
+        recorder.reader.newest = max(recorder.reader.newest, recorder.newest())
+    return heapq.merge(*(recorder.turns() for recorder in all_recorders))
