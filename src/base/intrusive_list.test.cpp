@@ -21,10 +21,11 @@ struct item {
 using list = intrusive_list<item, &item::link>;
 
 // The names from the first to the last, checked against those from the last to the first.
-std::string names(const list& of) {
+std::string names(const list& all) {
   std::string forwards, backwards;
-  for (item& one : of) forwards += one.name;
-  for (item* one = of.last(); one != nullptr; one = list::previous(*one)) backwards += one->name;
+  for (item& each : all) forwards += each.name;
+  for (item* each = all.last(); each != nullptr; each = list::previous(*each))
+    backwards += each->name;
   EXPECT_EQ(forwards, std::string(backwards.rbegin(), backwards.rend()));
   return forwards;
 }
@@ -62,7 +63,7 @@ TEST_F(intrusive_list_of_items, keeps_the_order_at_both_ends) {
 TEST_F(intrusive_list_of_items, an_object_leaves_from_each_position) {
   for (item* leaves : {&a, &b, &c}) {
     list all;
-    for (item* one : {&a, &b, &c}) all.push_back(*one);
+    for (item* added : {&a, &b, &c}) all.push_back(*added);
     all.remove(*leaves);
     std::string expected = "abc";
     std::erase(expected, leaves->name);
@@ -87,18 +88,18 @@ TEST_F(intrusive_list_of_items, it_agrees_with_a_deque_whatever_comes) {
   std::vector<item> items(8);
   std::minstd_rand random(7);
   for (int step = 0; step < 20'000; ++step) {
-    item& one = items[random() % items.size()];
-    const auto at = std::find(model.begin(), model.end(), &one);
+    item& chosen = items[random() % items.size()];
+    const auto at = std::find(model.begin(), model.end(), &chosen);
     if (at != model.end()) {
-      all.remove(one);
+      all.remove(chosen);
       model.erase(at);
     } else if (random() % 2 == 0) {
-      all.push_back(one);
-      model.push_back(&one);
+      all.push_back(chosen);
+      model.push_back(&chosen);
     } else {
       const auto before = static_cast<std::ptrdiff_t>(random() % (model.size() + 1));
-      all.insert_after(before == 0 ? nullptr : model[static_cast<std::size_t>(before) - 1], one);
-      model.insert(model.begin() + before, &one);
+      all.insert_after(before == 0 ? nullptr : model[static_cast<std::size_t>(before) - 1], chosen);
+      model.insert(model.begin() + before, &chosen);
     }
     ASSERT_EQ(all.first(), model.empty() ? nullptr : model.front());
     ASSERT_EQ(all.last(), model.empty() ? nullptr : model.back());
@@ -129,10 +130,10 @@ TEST_F(intrusive_list_of_items, splices_and_moves) {
 
 TEST_F(intrusive_list_of_items, an_object_lies_in_two_lists_by_two_links) {
   list all;
-  intrusive_list<item, [](item& one) -> list_link<item>& { return one.other_link; }> others;
-  for (item* one : {&a, &b, &c}) {
-    all.push_back(*one);
-    others.push_front(*one);
+  intrusive_list<item, [](item& each) -> list_link<item>& { return each.other_link; }> others;
+  for (item* added : {&a, &b, &c}) {
+    all.push_back(*added);
+    others.push_front(*added);
   }
   all.remove(b);
   EXPECT_EQ(names(all), "ac");

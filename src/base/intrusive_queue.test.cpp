@@ -17,11 +17,11 @@ struct item {
 };
 using queue = intrusive_queue<item, &item::next>;
 
-std::string names(const queue& of) {
+std::string names(const queue& items) {
   std::string all;
-  for (item* one = of.first(); one != nullptr; one = queue::next(*one)) all += one->name;
-  EXPECT_EQ(all.size(), of.count());
-  EXPECT_EQ(all.empty(), of.empty());
+  for (item* each = items.first(); each != nullptr; each = queue::next(*each)) all += each->name;
+  EXPECT_EQ(all.size(), items.count());
+  EXPECT_EQ(all.empty(), items.empty());
   return all;
 }
 
@@ -47,7 +47,7 @@ TEST_F(intrusive_queue_of_items, gives_the_oldest_first) {
 TEST_F(intrusive_queue_of_items, an_object_is_taken_from_each_position) {
   for (std::size_t older = 0; older < 3; ++older) {
     queue all;
-    for (item* one : {&a, &b, &c}) all.push(*one);
+    for (item* added : {&a, &b, &c}) all.push(*added);
     std::string expected = "abc";
     item& taken = all.take(older);
     EXPECT_EQ(taken.name, expected[older]);

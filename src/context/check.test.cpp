@@ -22,9 +22,9 @@ class check : public testing::Test {
   void SetUp() override {
     if (!checked) GTEST_SKIP() << "needs a checked build: not a checked build";
   }
-  static std::string refusal(const node& of) {
+  static std::string refusal(const node& checked_node) {
     try {
-      check_references(&of, sizeof of, "node");
+      check_references(&checked_node, sizeof checked_node, "node");
     } catch (const foreign_context_error& found) {
       return found.what();
     }
@@ -34,37 +34,37 @@ class check : public testing::Test {
 };
 
 TEST_F(check, what_is_as_old_or_elsewhere_is_let_through) {
-  auto one = work->make<node>();
-  auto two = work->make<node>(1, one.get());
-  one->to = two.get();
+  auto older = work->make<node>();
+  auto newer = work->make<node>(1, older.get());
+  older->to = newer.get();
   node local;
-  EXPECT_EQ(refusal(*one) + refusal(*two) + refusal(local), "");
-  one->to = &local;
-  EXPECT_EQ(refusal(*one), "");
+  EXPECT_EQ(refusal(*older) + refusal(*newer) + refusal(local), "");
+  older->to = &local;
+  EXPECT_EQ(refusal(*older), "");
 }
 
 TEST_F(check, another_context_is_named_with_ones_own) {
-  auto one = work->make<node>();
-  auto two = other->make<node>();
-  one->to = two.get();
-  EXPECT_NE(refusal(*one).find("in context " + std::to_string(work->number()) +
+  auto own = work->make<node>();
+  auto foreign = other->make<node>();
+  own->to = foreign.get();
+  EXPECT_NE(refusal(*own).find("in context " + std::to_string(work->number()) +
                                " (first) would refer to context " +
                                std::to_string(other->number()) + " (second)"),
             std::string::npos);
-  EXPECT_NE(refusal({1, one.get()}).find("in no context"), std::string::npos);
+  EXPECT_NE(refusal({1, own.get()}).find("in no context"), std::string::npos);
 }
 
 TEST_F(check, what_is_newer_than_a_snapshot_is_found) {
-  auto one = work->make<node>();
-  snapshot here(*work);
-  auto two = work->make<node>(1, one.get());
-  EXPECT_EQ(refusal(*two), "") << "older memory lives longer";
-  one->to = two.get();
-  EXPECT_NE(refusal(*one).find("newer than a snapshot of context"), std::string::npos);
+  auto older = work->make<node>();
+  snapshot taken(*work);
+  auto newer = work->make<node>(1, older.get());
+  EXPECT_EQ(refusal(*newer), "") << "older memory lives longer";
+  older->to = newer.get();
+  EXPECT_NE(refusal(*older).find("newer than a snapshot of context"), std::string::npos);
   static_cast<void>(work->allocate(100'000));
   auto three = work->make<node>();
-  one->to = three.get();
-  EXPECT_NE(refusal(*one), "") << "in another block";
+  older->to = three.get();
+  EXPECT_NE(refusal(*older), "") << "in another block";
 }
 
 TEST_F(check, what_was_persisted_is_let_through) {

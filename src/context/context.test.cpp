@@ -36,23 +36,23 @@ struct witness {
 };
 
 TEST(context, memory_is_aligned_and_does_not_overlap_and_is_found_by_its_owner) {
-  owned_context one = make_context(), other = make_context();
+  owned_context first = make_context(), other = make_context();
   std::minstd_rand random(1);
   std::vector<std::pair<unsigned char*, std::size_t>> all;
   for (int i = 0; i < 3000; ++i) {
     const std::size_t bytes = i % 500 == 499 ? random() % 3'000'000 : random() % 700,
                       alignment = std::size_t{1} << random() % 9;
-    auto* memory = static_cast<unsigned char*>(one->allocate(bytes, alignment));
+    auto* memory = static_cast<unsigned char*>(first->allocate(bytes, alignment));
     ASSERT_TRUE(is_aligned(memory, alignment));
     if (bytes == 0) continue;
-    ASSERT_EQ(owner_of(memory), one.get());
-    ASSERT_EQ(owner_of(memory + bytes - 1), one.get());
+    ASSERT_EQ(owner_of(memory), first.get());
+    ASSERT_EQ(owner_of(memory + bytes - 1), first.get());
     ASSERT_EQ(owner_of(other->allocate(8)), other.get());
     std::memset(memory, i % 251, bytes);
     all.emplace_back(memory, bytes * 1000 + static_cast<std::size_t>(i % 251));
   }
-  for (const auto& [memory, what] : all) {
-    for (std::size_t i = 0; i < what / 1000; ++i) ASSERT_EQ(memory[i], what % 1000);
+  for (const auto& [memory, kept] : all) {
+    for (std::size_t i = 0; i < kept / 1000; ++i) ASSERT_EQ(memory[i], kept % 1000);
   }
 }
 
@@ -122,13 +122,13 @@ TEST(context, what_was_not_constructed_is_not_destroyed) {
 
 TEST(context, a_destructor_may_allocate_and_make_things_that_are_destroyed_too) {
   struct talker {
-    talker(context& here, std::vector<int>& log, int times) : of(here), to(log), left(times) {}
+    talker(context& given, std::vector<int>& log, int times) : home(given), to(log), left(times) {}
     ~talker() {
-      std::memset(of.allocate(5000), 0xEE, 5000);
+      std::memset(home.allocate(5000), 0xEE, 5000);
       to.push_back(left);
-      if (left > 0) of.make<talker>(of, to, left - 1);
+      if (left > 0) home.make<talker>(home, to, left - 1);
     }
-    context& of;
+    context& home;
     std::vector<int>& to;
     int left;
   };
@@ -142,16 +142,16 @@ TEST(context, a_destructor_may_allocate_and_make_things_that_are_destroyed_too) 
 
 TEST(context, a_destructor_that_a_rollback_calls_may_not_roll_back) {
   struct meddler {
-    meddler(context& here, bool& was_refused) : of(here), refused(was_refused) {}
+    meddler(context& given, bool& was_refused) : home(given), refused(was_refused) {}
     ~meddler() {
       try {
-        snapshot inner(of);
-        of.rollback(inner);
+        snapshot inner(home);
+        home.rollback(inner);
       } catch (const usage_error&) {
         refused = true;
       }
     }
-    context& of;
+    context& home;
     bool& refused;
   };
   bool refused = false;
@@ -241,7 +241,7 @@ TEST(context, refused_at_any_block_nothing_leaks) {
   for (std::size_t limit = 4096; limit < 1 << 20; limit = limit * 3 / 2) {
     int alive = 0;
     struct counted {
-      explicit counted(int& of) : count(of) { ++count; }
+      explicit counted(int& alive_count) : count(alive_count) { ++count; }
       ~counted() { --count; }
       int& count;
       char filling[200];
@@ -331,14 +331,14 @@ TEST(context, it_goes_from_thread_to_thread) {
 TEST(context, the_current_one_is_that_of_the_innermost_scope) {
   EXPECT_EQ(current_context(), nullptr);
   EXPECT_THROW(this_context(), usage_error);
-  owned_context one = make_context(), other = make_context();
+  owned_context first = make_context(), other = make_context();
   {
-    context_scope outer(*one);
+    context_scope outer(*first);
     {
       context_scope inner(*other);
       EXPECT_EQ(&this_context(), other.get());
     }
-    EXPECT_EQ(current_context(), one.get());
+    EXPECT_EQ(current_context(), first.get());
   }
   EXPECT_EQ(current_context(), nullptr);
 }
@@ -373,9 +373,10 @@ TEST(context, what_was_rolled_back_is_poisoned) {
 #endif
 
 TEST(context, it_says_which_it_is) {
-  owned_context one = make_context({.name = "request"}), other = make_context();
-  EXPECT_NE(one->number(), other->number());
-  EXPECT_EQ(contexts::describe(*one), "context " + std::to_string(one->number()) + " (request)");
+  owned_context named = make_context({.name = "request"}), other = make_context();
+  EXPECT_NE(named->number(), other->number());
+  EXPECT_EQ(contexts::describe(*named),
+            "context " + std::to_string(named->number()) + " (request)");
   EXPECT_EQ(contexts::describe(*other), "context " + std::to_string(other->number()));
 }
 

@@ -69,8 +69,8 @@ TEST(persist, what_nobody_holds_any_more_is_rolled_back) {
   owned_context work = make_context();
   snapshot here(*work);
   {
-    auto one = work->make<witness>(log, 1);
-    persisted<witness> kept = persist(one);
+    auto first = work->make<witness>(log, 1);
+    persisted<witness> kept = persist(first);
   }
   work->rollback(here);
   EXPECT_EQ(log, std::vector{1});
@@ -106,14 +106,14 @@ TEST(persist, older_memory_that_it_refers_to_stays) {
   owned_context work = make_context();
   auto name = work->make<text>(long_text);
   auto first = work->make<node>(name.get(), nullptr);
-  snapshot one(*work);
+  snapshot taken(*work);
   auto second = work->make<node>(name.get(), first.get());
   snapshot two(*work);
   auto third = work->make<node>(name.get(), second.get());
   persisted<node> kept = persist(third);
   work->rollback(two);
   work->make<text>(5000, 'x');
-  work->rollback(one);
+  work->rollback(taken);
   work->make<text>(5000, 'y');
   work.release();
   owned_context others[10];
@@ -148,9 +148,9 @@ TEST(persist, since_the_snapshot_only_lets_the_rest_go) {
 TEST(persist, an_older_object_is_held_whole) {
   std::vector<int> log;
   owned_context work = make_context();
-  auto one = work->make<witness>(log, 1);
+  auto kept_witness = work->make<witness>(log, 1);
   snapshot here(*work);
-  persisted<witness> kept = persist_since_snapshot(one);
+  persisted<witness> kept = persist_since_snapshot(kept_witness);
   work.release();
   EXPECT_TRUE(log.empty());
   kept = {};
@@ -161,8 +161,8 @@ TEST(persist, a_snapshot_that_ends_leaves_what_was_persisted_to_the_older_one) {
   std::vector<int> log;
   owned_context work = make_context();
   snapshot outer(*work);
-  auto one = work->make<witness>(log, 1);
-  persisted<witness> first = persist(one);
+  auto older = work->make<witness>(log, 1);
+  persisted<witness> first = persist(older);
   persisted<witness> second;
   {
     snapshot inner(*work);
@@ -191,13 +191,13 @@ TEST(persist, a_connection_stays_flat_while_others_hold_a_few_of_its_requests) {
     connection->rollback(idle);
     ASSERT_LE(count_contexts().bytes - before, 10 * 20'480);
   }
-  for (const auto& one : held) EXPECT_EQ(*one, long_text);
+  for (const auto& kept : held) EXPECT_EQ(*kept, long_text);
   held.clear();
 }
 
 TEST(persist, in_a_destructor_that_a_rollback_calls_it_is_refused) {
   struct last_words {
-    last_words(in_context<text>& of, bool& was_refused) : words(of), refused(was_refused) {}
+    last_words(in_context<text>& last, bool& was_refused) : words(last), refused(was_refused) {}
     ~last_words() {
       try {
         static_cast<void>(persist(words));
@@ -226,8 +226,8 @@ TEST(persist, what_writes_to_it_after_its_context_went_is_told) {
 }
 
 struct item {
-  item(std::atomic<int>& of, int n, const std::pmr::polymorphic_allocator<>& in)
-      : alive(of), values(static_cast<std::size_t>(n % 50 + 1), n, in) {
+  item(std::atomic<int>& counted, int n, const std::pmr::polymorphic_allocator<>& allocator)
+      : alive(counted), values(static_cast<std::size_t>(n % 50 + 1), n, allocator) {
     ++alive;
   }
   using allocator_type = std::pmr::polymorphic_allocator<>;
@@ -240,7 +240,7 @@ struct item {
 // persisted in them.
 TEST(persist, threads_hold_and_drop_while_the_context_goes_on) {
   struct held {
-    persisted<item> one;
+    persisted<item> kept_item;
     int value;
   };
   const context_counters before = count_contexts();
@@ -261,7 +261,7 @@ TEST(persist, threads_hold_and_drop_while_the_context_goes_on) {
         queue.pop_front();
       }
       for (const held& each : mine) {
-        for (const int value : each.one->values) ASSERT_EQ(value, each.value);
+        for (const int value : each.kept_item->values) ASSERT_EQ(value, each.value);
       }
       if (mine.size() > seed % 7) mine.clear();
     }
@@ -294,7 +294,7 @@ TEST(persist, threads_hold_and_drop_while_the_context_goes_on) {
     over = true;
     changed.notify_all();
   }
-  for (auto& one : readers) one.join();
+  for (auto& reader : readers) reader.join();
   EXPECT_EQ(alive.load(), 0);
   EXPECT_EQ(count_contexts().persisted, before.persisted);
   EXPECT_EQ(count_contexts().bytes, before.bytes);

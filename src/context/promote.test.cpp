@@ -26,8 +26,8 @@ struct opaque {
 // Has an allocator, and so a deep copy.
 struct person {
   using allocator_type = std::pmr::polymorphic_allocator<>;
-  explicit person(const allocator_type& in = {}) : name(in) {}
-  person(const person& other, const allocator_type& in) : name(other.name, in) {}
+  explicit person(const allocator_type& allocator = {}) : name(allocator) {}
+  person(const person& other, const allocator_type& allocator) : name(other.name, allocator) {}
   text name;
 };
 
@@ -104,9 +104,9 @@ TEST(auto_escape, little_things_are_copied_and_large_ones_persisted) {
 
 TEST(auto_escape, at_the_limit_and_one_past) {
   owned_context work = make_context();
-  auto one = work->make<text>(1000, 'x');
-  EXPECT_EQ(owner_of(auto_escape(one, sizeof(text) + 1000).get()), nullptr);
-  EXPECT_EQ(owner_of(auto_escape(one, sizeof(text) + 999).get()), work.get());
+  auto few = work->make<text>(1000, 'x');
+  EXPECT_EQ(owner_of(auto_escape(few, sizeof(text) + 1000).get()), nullptr);
+  EXPECT_EQ(owner_of(auto_escape(few, sizeof(text) + 999).get()), work.get());
   auto many = work->make<std::pmr::vector<text>>(10, text(100, 'y', work.get()));
   const std::size_t bytes = sizeof *many + 10 * (sizeof(text) + 100);
   EXPECT_EQ(owner_of(auto_escape(many, bytes).get()), nullptr);

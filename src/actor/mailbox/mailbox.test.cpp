@@ -25,9 +25,9 @@ using box = mailbox_word<letter, desk, word>;
 // What collect() gives, from the oldest message to the newest.
 std::vector<letter*> collected(box& from, desk& owner, std::vector<letter*>* urgent = nullptr) {
   std::vector<letter*> all;
-  from.collect(owner, [&](letter& one, bool is_urgent) {
-    all.insert(all.begin(), &one);
-    if (is_urgent && urgent != nullptr) urgent->insert(urgent->begin(), &one);
+  from.collect(owner, [&](letter& taken, bool is_urgent) {
+    all.insert(all.begin(), &taken);
+    if (is_urgent && urgent != nullptr) urgent->insert(urgent->begin(), &taken);
   });
   return all;
 }
@@ -35,13 +35,13 @@ std::vector<letter*> collected(box& from, desk& owner, std::vector<letter*>* urg
 TEST(mailbox, it_is_claimed_once_and_rests_when_empty) {
   word state{0};
   box mail(state);
-  desk one, two;
-  EXPECT_TRUE(mail.claim(one));
-  EXPECT_FALSE(mail.claim(two));
-  EXPECT_FALSE(mail.has_mail(one));
-  EXPECT_TRUE(mail.rest(one));
+  desk first, second;
+  EXPECT_TRUE(mail.claim(first));
+  EXPECT_FALSE(mail.claim(second));
+  EXPECT_FALSE(mail.has_mail(first));
+  EXPECT_TRUE(mail.rest(first));
   EXPECT_EQ(mail.read(), box::inactive);
-  EXPECT_TRUE(mail.claim(two));
+  EXPECT_TRUE(mail.claim(second));
 }
 
 TEST(mailbox, it_keeps_sender_order_and_does_not_rest_with_mail) {
@@ -50,11 +50,11 @@ TEST(mailbox, it_keeps_sender_order_and_does_not_rest_with_mail) {
   desk owner;
   std::vector<letter> letters(5);
   ASSERT_TRUE(mail.claim(owner));
-  for (auto& one : letters) ASSERT_TRUE(mail.append(mail.read(), one, false, false));
+  for (auto& sent : letters) ASSERT_TRUE(mail.append(mail.read(), sent, false, false));
   EXPECT_TRUE(mail.has_mail(owner));
   EXPECT_FALSE(mail.rest(owner));
   std::vector<letter*> expected;
-  for (auto& one : letters) expected.push_back(&one);
+  for (auto& sent : letters) expected.push_back(&sent);
   EXPECT_EQ(collected(mail, owner), expected);
   EXPECT_FALSE(mail.has_mail(owner));
   EXPECT_TRUE(mail.rest(owner));
@@ -64,12 +64,12 @@ TEST(mailbox, an_append_to_a_state_that_has_changed_fails) {
   word state{0};
   box mail(state);
   desk owner;
-  letter one, two;
+  letter first, second;
   ASSERT_TRUE(mail.claim(owner));
   const auto seen = mail.read();
-  ASSERT_TRUE(mail.append(seen, one, false, false));
-  EXPECT_FALSE(mail.append(seen, two, false, false));
-  EXPECT_EQ(collected(mail, owner), std::vector<letter*>{&one});
+  ASSERT_TRUE(mail.append(seen, first, false, false));
+  EXPECT_FALSE(mail.append(seen, second, false, false));
+  EXPECT_EQ(collected(mail, owner), std::vector<letter*>{&first});
 }
 
 TEST(mailbox, an_exchange_never_fails_whatever_the_state) {
@@ -133,14 +133,14 @@ TEST(mailbox, it_does_not_park_with_mail_of_any_kind) {
   word state{0};
   box mail(state);
   desk owner;
-  letter one, two;
+  letter first, second;
   ASSERT_TRUE(mail.claim(owner));
-  ASSERT_TRUE(mail.append(mail.read(), one, false, false));
+  ASSERT_TRUE(mail.append(mail.read(), first, false, false));
   EXPECT_FALSE(mail.park(owner));
-  EXPECT_EQ(collected(mail, owner), std::vector<letter*>{&one});
-  ASSERT_TRUE(mail.append(mail.read(), two, true, true));
+  EXPECT_EQ(collected(mail, owner), std::vector<letter*>{&first});
+  ASSERT_TRUE(mail.append(mail.read(), second, true, true));
   EXPECT_FALSE(mail.park(owner));
-  EXPECT_EQ(collected(mail, owner), std::vector<letter*>{&two});
+  EXPECT_EQ(collected(mail, owner), std::vector<letter*>{&second});
   EXPECT_TRUE(mail.park(owner));
 }
 
@@ -184,7 +184,7 @@ TEST(mailbox, holding_a_parked_actor_looks_at_none_of_its_mail) {
   std::vector<counted_letter> letters(1000);
   ASSERT_TRUE(mail.claim(owner));
   ASSERT_TRUE(mail.park(owner));
-  for (auto& one : letters) ASSERT_TRUE(mail.append(mail.read(), one, false, false));
+  for (auto& sent : letters) ASSERT_TRUE(mail.append(mail.read(), sent, false, false));
   const std::uintptr_t before = mail.read();
   counted_link::loads = 0;
   int looks = 0;
@@ -245,8 +245,8 @@ TEST(mailbox, nothing_is_lost_or_out_of_order_between_many_senders) {
   const auto run = [&](desk& mine) {
     if (owners.fetch_add(1) != 0) ++wrong;
     for (;;) {
-      for (letter* one : collected(mail, mine)) {
-        if (one->number != next[static_cast<unsigned>(one->sender)]++) ++wrong;
+      for (letter* taken : collected(mail, mine)) {
+        if (taken->number != next[static_cast<unsigned>(taken->sender)]++) ++wrong;
         ++handled;
       }
       owners.fetch_sub(1);
@@ -260,14 +260,14 @@ TEST(mailbox, nothing_is_lost_or_out_of_order_between_many_senders) {
       // One desk for each claim: other threads may still look at an old one.
       std::vector<desk> desks(each);
       for (int i = 0; i < each; ++i) {
-        letter& one = letters[static_cast<unsigned>(s * each + i)];
-        one.sender = s;
-        one.number = i;
+        letter& sent = letters[static_cast<unsigned>(s * each + i)];
+        sent.sender = s;
+        sent.number = i;
         desk& mine = desks[static_cast<unsigned>(i)];
         for (int tries = 0;; ++tries) {
           if (i % 7 == 3 || tries == 16) {
-            if (mail.append_always(one) == box::inactive) {
-              mail.finish(one, box::tagged(mine));
+            if (mail.append_always(sent) == box::inactive) {
+              mail.finish(sent, box::tagged(mine));
               run(mine);
             }
             break;
@@ -275,11 +275,11 @@ TEST(mailbox, nothing_is_lost_or_out_of_order_between_many_senders) {
           const auto seen = mail.read();
           if (seen == box::inactive) {
             if (!mail.claim(mine)) continue;
-            static_cast<void>(mail.append_always(one));
+            static_cast<void>(mail.append_always(sent));
             run(mine);
             break;
           }
-          if (mail.append(seen, one, false, false)) break;
+          if (mail.append(seen, sent, false, false)) break;
         }
       }
       // The desks live until no thread can run on them.

@@ -43,10 +43,10 @@ class guards_of_three : public testing::Test {
   std::set<const message*> walk(Between between) {
     std::set<const message*> seen;
     std::size_t piece = 0;
-    const auto look = [&](const cell&, const message& one) {
+    const auto look = [&](const cell&, const message& message_seen) {
       ++piece;
-      EXPECT_TRUE(seen.insert(&one).second);
-      EXPECT_TRUE(listed_.contains(&one));
+      EXPECT_TRUE(seen.insert(&message_seen).second);
+      EXPECT_TRUE(listed_.contains(&message_seen));
     };
     const std::size_t at = bucket();
     for (bool begins = true; table_.look_at_piece(at, begins, look); begins = false) {
@@ -79,7 +79,7 @@ TEST_F(guards_of_three, messages_that_leave_between_two_pieces_end_no_walk) {
         if (left.insert(next).second) remove(next);
       }
     });
-    for (const message* one : listed_) EXPECT_TRUE(seen.contains(one));
+    for (const message* waiting : listed_) EXPECT_TRUE(seen.contains(waiting));
     for (const std::size_t i : left) {
       table_.add(cell_of(i), *all_[i]);
       listed_.insert(all_[i].get());
@@ -97,7 +97,7 @@ TEST_F(guards_of_three, an_actor_may_leave_with_all_its_messages) {
     const auto seen = walk([&](const auto&) {
       if (std::exchange(is_first, false)) each([&](std::size_t i) { remove(i); });
     });
-    for (const message* one : listed_) EXPECT_TRUE(seen.contains(one));
+    for (const message* waiting : listed_) EXPECT_TRUE(seen.contains(waiting));
     each([&](std::size_t i) {
       table_.add(cell_of(i), *all_[i]);
       listed_.insert(all_[i].get());

@@ -13,7 +13,7 @@ constexpr std::size_t kib = 1024, mib = 1024 * kib;
 
 // Gives everything back when it is told to, or keeps it.
 struct holder final : account {
-  holder(ledger& in, ledger::peer& of) { open(in, of); }
+  holder(ledger& book, ledger::peer& owner) { open(book, owner); }
   holder(const holder&) = delete;
   ~holder() override { close(); }
   void end_account() noexcept override { ++asked; }
@@ -34,7 +34,7 @@ struct account_ledger : testing::Test {
 };
 
 TEST_F(account_ledger, leases_in_steps) {
-  holder one(book, first);
+  holder tenant(book, first);
   const std::size_t leases[][2] = {{1, kib},
                                    {1024, kib},
                                    {1025, 2 * kib},
@@ -44,19 +44,19 @@ TEST_F(account_ledger, leases_in_steps) {
                                    {128 * kib + 1, 192 * kib},
                                    {0, 0}};
   for (const auto& [bytes, leased] : leases) {
-    one.hold(bytes);
-    EXPECT_EQ(one.leased(), leased) << bytes;
+    tenant.hold(bytes);
+    EXPECT_EQ(tenant.leased(), leased) << bytes;
     EXPECT_EQ(book.now().bytes, leased) << bytes;
   }
 }
 
 TEST_F(account_ledger, keeps_a_lease_that_is_a_little_too_large) {
-  holder one(book, first);
-  one.hold(20 * kib);
-  one.hold(20 * kib - account::slack_bytes);
-  EXPECT_EQ(one.leased(), 20 * kib);
-  one.hold(20 * kib - account::slack_bytes - 1);
-  EXPECT_EQ(one.leased(), 4 * kib);
+  holder tenant(book, first);
+  tenant.hold(20 * kib);
+  tenant.hold(20 * kib - account::slack_bytes);
+  EXPECT_EQ(tenant.leased(), 20 * kib);
+  tenant.hold(20 * kib - account::slack_bytes - 1);
+  EXPECT_EQ(tenant.leased(), 4 * kib);
 }
 
 TEST_F(account_ledger, has_no_spare_memory_while_holders_are_ending) {
@@ -101,13 +101,13 @@ TEST_F(account_ledger, ends_further_holders_when_those_that_end_keep_too_much) {
 }
 
 TEST_F(account_ledger, asks_a_holder_that_stays_again) {
-  holder one(book, first);
-  one.hold(2 * mib);
-  EXPECT_EQ(one.asked, 1);
-  one.hold(kib);
-  one.stay();
-  one.hold(2 * mib);
-  EXPECT_EQ(one.asked, 2);
+  holder tenant(book, first);
+  tenant.hold(2 * mib);
+  EXPECT_EQ(tenant.asked, 1);
+  tenant.hold(kib);
+  tenant.stay();
+  tenant.hold(2 * mib);
+  EXPECT_EQ(tenant.asked, 2);
 }
 
 TEST_F(account_ledger, ends_the_largest_holder_of_the_largest_peer_when_all_is_used) {
@@ -131,33 +131,33 @@ TEST_F(account_ledger, ends_the_largest_holder_of_the_largest_peer_when_all_is_u
 }
 
 TEST_F(account_ledger, gives_no_share_to_the_unnamed_peer) {
-  holder one(book, unnamed);
-  one.hold(7 * mib);
-  EXPECT_EQ(one.asked, 0);
-  one.hold(8 * mib + 1);
-  EXPECT_EQ(one.asked, 1);
+  holder tenant(book, unnamed);
+  tenant.hold(7 * mib);
+  EXPECT_EQ(tenant.asked, 0);
+  tenant.hold(8 * mib + 1);
+  EXPECT_EQ(tenant.asked, 1);
 }
 
 TEST_F(account_ledger, moves_a_lease_to_another_peer) {
-  holder one(book, unnamed);
-  one.hold(2 * mib, 2);
-  one.open(book, first);
-  EXPECT_EQ(one.asked, 1);  // beyond the share of its new peer
+  holder tenant(book, unnamed);
+  tenant.hold(2 * mib, 2);
+  tenant.open(book, first);
+  EXPECT_EQ(tenant.asked, 1);  // beyond the share of its new peer
   EXPECT_EQ(unnamed.bytes, 0u);
   EXPECT_EQ(first.bytes, 2 * mib);
   EXPECT_EQ(first.ending_descriptors, 2u);
-  one.open(book, second);
+  tenant.open(book, second);
   EXPECT_EQ(first.ending, 0u);
   EXPECT_EQ(second.ending, 2 * mib);
 }
 
 TEST_F(account_ledger, says_how_much_is_left) {
-  holder one(book, first), other(book, unnamed);
-  EXPECT_EQ(one.room(), mib);
-  one.hold(640 * kib);
-  EXPECT_EQ(one.room(), 384 * kib);
+  holder tenant(book, first), other(book, unnamed);
+  EXPECT_EQ(tenant.room(), mib);
+  tenant.hold(640 * kib);
+  EXPECT_EQ(tenant.room(), 384 * kib);
   other.hold(7 * mib + 256 * kib);
-  EXPECT_EQ(one.room(), 128 * kib);
+  EXPECT_EQ(tenant.room(), 128 * kib);
   EXPECT_EQ(other.room(), 128 * kib);
 }
 
@@ -191,14 +191,14 @@ TEST_F(account_ledger, always_has_the_sums_of_its_accounts) {
   ledger::peer* const peers[] = {&first, &second, &unnamed};
   for (int i = 0; i < 12; ++i) all.push_back(new holder(book, *peers[i % 3]));
   for (int step = 0; step < 3'000; ++step) {
-    holder& one = *all[random() % all.size()];
-    const auto what = random() % 10;
-    if (what == 0) {
-      one.open(book, *peers[random() % 3]);
-    } else if (what == 1) {
-      one.stay();
+    holder& chosen = *all[random() % all.size()];
+    const auto step_kind = random() % 10;
+    if (step_kind == 0) {
+      chosen.open(book, *peers[random() % 3]);
+    } else if (step_kind == 1) {
+      chosen.stay();
     } else {
-      one.hold(random() % 3 == 0 ? 0 : random() % mib, random() % 3);
+      chosen.hold(random() % 3 == 0 ? 0 : random() % mib, random() % 3);
     }
     std::size_t bytes = 0, of_first = 0;
     for (const holder* each : all) {
@@ -209,7 +209,7 @@ TEST_F(account_ledger, always_has_the_sums_of_its_accounts) {
     ASSERT_EQ(first.bytes, of_first) << step;
     ASSERT_LE(first.ending, first.bytes) << step;
   }
-  for (holder* one : all) delete one;
+  for (holder* left : all) delete left;
   EXPECT_EQ(book.now().bytes + book.now().descriptors + first.ending + second.ending, 0u);
 }
 

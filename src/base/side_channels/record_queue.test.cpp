@@ -14,7 +14,7 @@ namespace troupe::base {
 namespace {
 
 struct numbered {
-  numbered(unsigned of, int as) noexcept : thread(of), number(as) {}
+  numbered(unsigned on_thread, int nth) noexcept : thread(on_thread), number(nth) {}
   numbered* next = nullptr;
   unsigned thread;
   int number;
@@ -119,8 +119,8 @@ TEST(record_queue, gives_the_records_of_a_thread_in_their_order) {
     run_as_worker(worker, [&] { put(records, 10); });
   numbered* const first = records.take_all();
   std::array<int, 2 * queue::shard_count> next{};
-  for (const numbered* one = first; one != nullptr; one = one->next)
-    EXPECT_EQ(one->number, next[one->thread]++);
+  for (const numbered* record = first; record != nullptr; record = record->next)
+    EXPECT_EQ(record->number, next[record->thread]++);
   records.forget(queue::free_all(first));
 }
 
@@ -146,9 +146,9 @@ TEST(record_queue, loses_no_record_of_several_threads) {
     const std::uint32_t seen = records.wakes();
     is_last = running == 0;
     numbered* const first = records.take_all();
-    for (const numbered* one = first; one != nullptr; one = one->next) {
-      EXPECT_GE(one->number, after[one->thread]);
-      after[one->thread] = one->number + 1;
+    for (const numbered* record = first; record != nullptr; record = record->next) {
+      EXPECT_GE(record->number, after[record->thread]);
+      after[record->thread] = record->number + 1;
     }
     const std::size_t count = queue::free_all(first);
     EXPECT_LE(count, 1'024u);

@@ -35,7 +35,7 @@ TEST(eight_letters, each_character_is_found_at_each_position) {
         const std::uint64_t word = load_eight(text.data());
         EXPECT_EQ(has_letter(word, '#'), text.find('#') != std::string::npos) << number;
         EXPECT_EQ(has_beyond_ascii(word), number > 127 || other == '\xff') << number;
-        const auto is_less = [](char one) { return static_cast<unsigned char>(one) < 0x21; };
+        const auto is_less = [](char tested) { return static_cast<unsigned char>(tested) < 0x21; };
         EXPECT_EQ(has_less(word, 0x21), is_less(letter) || is_less(other)) << number;
       }
     }

@@ -6,9 +6,9 @@ namespace troupe::base {
 namespace {
 
 std::string quoted(std::string_view text) {
-  std::string made;
-  add_json_string(made, text);
-  return made;
+  std::string json;
+  add_json_string(json, text);
+  return json;
 }
 
 TEST(json_string, special_bytes_are_escaped) {
@@ -21,8 +21,8 @@ TEST(json_string, what_is_no_utf8_is_replaced) {
   EXPECT_EQ(quoted("\xc3\xa4\xe2\x82\xac\xf0\x9f\x98\x80"),
             "\"\xc3\xa4\xe2\x82\xac\xf0\x9f\x98\x80\"");
   const std::string bad = "\xEF\xBF\xBD";
-  for (const char* one : {"\x80", "\xc3", "\xff", "\xc1"}) {
-    EXPECT_EQ(quoted(one), "\"" + bad + "\"");
+  for (const char* invalid : {"\x80", "\xc3", "\xff", "\xc1"}) {
+    EXPECT_EQ(quoted(invalid), "\"" + bad + "\"");
   }
   EXPECT_EQ(quoted("\xe0\x80\x80"), "\"" + bad + bad + bad + "\"");  // longer than it has to be
   EXPECT_EQ(quoted("\xed\xa0\x80"), "\"" + bad + bad + bad + "\"");  // a surrogate

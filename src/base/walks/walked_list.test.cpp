@@ -27,9 +27,9 @@ class walked_lists : public testing::Test {
   }
   // One piece, which ends behind the object `last`.
   bool go_on(walked::walk& at, std::vector<int>& seen, int last = -1) {
-    return list.next_piece(at, [&](const listed& one) {
-      seen.push_back(one.number);
-      return one.number != last;
+    return list.next_piece(at, [&](const listed& object) {
+      seen.push_back(object.number);
+      return object.number != last;
     });
   }
   listed& object(int number) { return objects[static_cast<std::size_t>(number)]; }
@@ -64,7 +64,7 @@ TEST_F(walked_lists, each_of_several_walks_leaves_out_those_that_have_gone_and_n
   std::array<std::vector<int>, walks> seen;
   std::array<bool, walks> more;
   more.fill(true);
-  for (walked::walk& one : at) list.begin(one);
+  for (walked::walk& walk : at) list.begin(walk);
   std::vector<int> left;
   const auto leaves = [&](int number) {
     if (number >= 1000 || std::ranges::find(left, number) != left.end()) return;
@@ -75,13 +75,13 @@ TEST_F(walked_lists, each_of_several_walks_leaves_out_those_that_have_gone_and_n
   // Each goes at its own pace; behind each piece the last object that was seen leaves, with the two
   // at which the walk would go on.
   for (std::size_t round = 0; std::ranges::find(more, true) != more.end(); ++round) {
-    const std::size_t one = round % 2 == 0 ? 0 : 1 + round / 2 % (walks - 1);
-    if (!more[one]) {
+    const std::size_t chosen = round % 2 == 0 ? 0 : 1 + round / 2 % (walks - 1);
+    if (!more[chosen]) {
       for (std::size_t i = 0; i < walks; ++i) more[i] = more[i] && go_on(at[i], seen[i]);
       continue;
     }
-    more[one] = go_on(at[one], seen[one]);
-    const int last = seen[one].back();
+    more[chosen] = go_on(at[chosen], seen[chosen]);
+    const int last = seen[chosen].back();
     for (int i = 0; i < 3; ++i) leaves(last + i);
   }
   EXPECT_GT(left.size(), 30u);

@@ -48,7 +48,7 @@ class watched_lists : public testing::Test {
       between();
       told_mutex::unlocked = std::move(self);
     };
-    list.for_each([&](listed& one, told_list::lock&) { seen.push_back(one.number); });
+    list.for_each([&](listed& object, told_list::lock&) { seen.push_back(object.number); });
     told_mutex::unlocked = nullptr;
   }
 
@@ -110,7 +110,7 @@ TEST_F(watched_lists, all_objects_may_leave_between_two_pieces) {
   std::vector<int> seen;
   walk(seen, [&] {
     if (pieces++ == 0) {
-      for (listed& one : objects) list.remove(one);
+      for (listed& object : objects) list.remove(object);
     }
   });
   EXPECT_EQ(seen.size(), told_list::piece_max);
@@ -119,9 +119,9 @@ TEST_F(watched_lists, all_objects_may_leave_between_two_pieces) {
 TEST(watched_list, threads_add_and_remove_while_another_walks) {
   watched_list<listed, &listed::link> list;
   std::vector<listed> stays(500);
-  for (listed& one : stays) {
-    one.number = 1;
-    list.push_front(one);
+  for (listed& object : stays) {
+    object.number = 1;
+    list.push_front(object);
   }
   std::atomic<bool> ends{false};
   std::vector<std::thread> threads;
@@ -130,18 +130,18 @@ TEST(watched_list, threads_add_and_remove_while_another_walks) {
       std::vector<listed> own(200);
       // order: relaxed  a flag alone
       while (!ends.load(std::memory_order_relaxed)) {
-        for (listed& one : own) list.push_front(one);
+        for (listed& object : own) list.push_front(object);
         for (std::size_t at = 0; at < own.size(); ++at) list.remove(own[(at * 77) % own.size()]);
       }
     });
   }
   for (int walks = 0; walks < 50; ++walks) {
     int seen = 0;
-    list.for_each([&](const listed& one, const auto&) { seen += one.number; });
+    list.for_each([&](const listed& object, const auto&) { seen += object.number; });
     EXPECT_EQ(seen, 500);
   }
   ends.store(true, std::memory_order_relaxed);  // order: relaxed  as above
-  for (std::thread& one : threads) one.join();
+  for (std::thread& thread : threads) thread.join();
 }
 
 }  // namespace
