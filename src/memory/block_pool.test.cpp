@@ -90,7 +90,7 @@ TEST(block_pool, stable_blocks_are_zero_at_first_and_keep_what_was_written) {
     taken.push_back(allocate_stable());
     EXPECT_TRUE(seen.insert(taken.back()).second);
   }
-  for (void* one : taken) deallocate_stable(one);
+  for (void* block : taken) deallocate_stable(block);
 }
 
 // The thread's own lists are gone when the objects that it made before them are destroyed.
@@ -104,7 +104,7 @@ TEST(block_pool, destructors_of_thread_locals_may_use_it) {
           taken.push_back(allocate(bytes));
           std::memset(taken.back(), i, bytes);
         }
-        for (void* one : taken) deallocate(one, bytes);
+        for (void* block : taken) deallocate(block, bytes);
       }
     }
   };
@@ -131,9 +131,9 @@ TEST(block_pool, blocks_of_all_sizes_do_not_overlap) {
       std::memset(at, static_cast<int>(bytes % 251), bytes);
       taken.push_back({at, bytes});
     }
-    for (const taken_block& one : taken) {
-      for (std::size_t i = 0; i < one.bytes; ++i) ASSERT_EQ(one.at[i], one.bytes % 251);
-      deallocate(one.at, one.bytes);
+    for (const taken_block& block : taken) {
+      for (std::size_t i = 0; i < block.bytes; ++i) ASSERT_EQ(block.at[i], block.bytes % 251);
+      deallocate(block.at, block.bytes);
     }
     taken.clear();
   }

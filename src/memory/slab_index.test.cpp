@@ -17,7 +17,7 @@ numbers numbers_from(const slab_index& index, std::uint64_t first, std::size_t m
   std::vector<slab_index::entry> found;
   index.append_from(first, most, found);
   numbers all;
-  for (const auto& [number, one] : found) all.push_back(number);
+  for (const auto& [number, slab_found] : found) all.push_back(number);
   return all;
 }
 
@@ -39,10 +39,10 @@ TEST(slab_index, finds_by_number_what_was_not_removed) {
 
 // To move the entries behind each one would take half a minute.
 TEST(slab_index, removes_very_many_from_the_first_on) {
-  const slab one{};
+  const slab shared{};
   slab_index index;
   constexpr std::uint64_t count = 400'000;
-  for (std::uint64_t n = 0; n < count; ++n) index.add(n, &one);
+  for (std::uint64_t n = 0; n < count; ++n) index.add(n, &shared);
   const std::clock_t begin = std::clock();
   for (std::uint64_t n = 0; n < count; ++n) index.remove(n);
   EXPECT_LT(std::clock() - begin, 5 * CLOCKS_PER_SEC);

@@ -23,12 +23,12 @@ constexpr const char* long_text = "a text that is longer than a string holds by 
 
 TEST(guarded, readers_are_inside_together_and_a_writer_alone) {
   guarded<int> number(1);
-  auto one = number.try_read(), two = number.try_read();
-  ASSERT_TRUE(one && two);
-  EXPECT_EQ(**one + **two, 2);
+  auto first = number.try_read(), second = number.try_read();
+  ASSERT_TRUE(first && second);
+  EXPECT_EQ(**first + **second, 2);
   EXPECT_FALSE(number.try_write());
-  one->release();
-  two.reset();
+  first->release();
+  second.reset();
   auto writer = number.try_write();
   ASSERT_TRUE(writer);
   **writer = 5;
@@ -144,7 +144,7 @@ TEST(guarded, threads_share_it_too) {
       }
     });
   }
-  for (auto& one : all) one.join();
+  for (auto& thread : all) thread.join();
   for (const auto& [thread, count] : **counts.try_read()) EXPECT_EQ(count, 125) << thread;
 }
 

@@ -24,8 +24,8 @@ constexpr const char* long_text = "a text that is longer than a string holds by 
 std::string what_of(const std::exception_ptr& error) {
   try {
     std::rethrow_exception(error);
-  } catch (const std::exception& what) {
-    return what.what();
+  } catch (const std::exception& failure) {
+    return failure.what();
   }
 }
 
@@ -42,8 +42,8 @@ class submit : public testing::TestWithParam<policy> {
 };
 INSTANTIATE_TEST_SUITE_P(policies, submit,
                          testing::Values(policy::work_stealing, policy::simulated),
-                         [](const auto& one) {
-                           return one.param == policy::simulated ? "simulated" : "work_stealing";
+                         [](const auto& tested) {
+                           return tested.param == policy::simulated ? "simulated" : "work_stealing";
                          });
 
 TEST_P(submit, the_value_comes_to_the_callback_in_the_calls_context) {
@@ -52,10 +52,10 @@ TEST_P(submit, the_value_comes_to_the_callback_in_the_calls_context) {
   context* of_call = nullptr;
   troupe::submit(
       rt,
-      [&](context& here, std::string word) {
-        of_call = &here;
-        same = &this_context() == &here;
-        return std::pmr::vector<text>(2, text(word, &here), &here);
+      [&](context& memory, std::string word) {
+        of_call = &memory;
+        same = &this_context() == &memory;
+        return std::pmr::vector<text>(2, text(word, &memory), &memory);
       },
       std::string(long_text))
       .then([&](const std::pmr::vector<text>& words) {
@@ -82,7 +82,7 @@ TEST_P(submit, many_run_side_by_side) {
   std::atomic<int> sum{0};
   for (int i = 0; i < 200; ++i) {
     troupe::submit(
-        rt, [](context& here, int n) { return std::pmr::vector<int>(1000, n, &here); }, i)
+        rt, [](context& memory, int n) { return std::pmr::vector<int>(1000, n, &memory); }, i)
         .then([&](const auto& all) {
           for (const int n : all) ASSERT_EQ(n, all.front());
           sum += all.front();
@@ -97,13 +97,13 @@ TEST_P(submit, an_error_comes_to_the_errback_and_its_context_is_still_there) {
     const char* why;
   };
   std::string why;
-  troupe::submit(rt, [](context& here) { throw refused{here.make<text>(long_text)->c_str()}; })
+  troupe::submit(rt, [](context& memory) { throw refused{memory.make<text>(long_text)->c_str()}; })
       .then([] { FAIL(); },
             [&](const std::exception_ptr& error) {
               try {
                 std::rethrow_exception(error);
-              } catch (const refused& what) {
-                why = what.why;
+              } catch (const refused& failure) {
+                why = failure.why;
               }
             });
   rt.run();
@@ -121,23 +121,23 @@ TEST_P(submit, an_error_of_the_callback_comes_to_the_errback) {
 
 // With one worker: two of the calls may throw at once, when a busy machine lets both times pass.
 TEST_P(submit, errors_of_errbacks_come_to_run_one_at_a_time_and_in_order) {
-  runtime one({.workers = 1, .policy = GetParam()});
+  runtime single({.workers = 1, .policy = GetParam()});
   for (int i = 0; i < 3; ++i) {
-    one.after((i + 1) * 2ms, [&one, i] {
-      troupe::submit(one, [] { throw std::runtime_error("of the call"); })
+    single.after((i + 1) * 2ms, [&single, i] {
+      troupe::submit(single, [] { throw std::runtime_error("of the call"); })
           .then([] {},
                 [i](const std::exception_ptr&) { throw std::runtime_error(std::to_string(i)); });
     });
   }
   for (int i = 0; i < 3; ++i) {
     try {
-      one.run();
+      single.run();
       FAIL();
-    } catch (const std::runtime_error& what) {
-      EXPECT_EQ(what.what(), std::to_string(i));
+    } catch (const std::runtime_error& failure) {
+      EXPECT_EQ(failure.what(), std::to_string(i));
     }
   }
-  one.run();
+  single.run();
 }
 
 // The text lies in the context, and still exists when run() has thrown the error.
@@ -145,12 +145,12 @@ TEST_P(submit, an_error_without_an_errback_comes_to_run_and_keeps_its_context) {
   struct refused {
     const char* why;
   };
-  troupe::submit(rt, [](context& here) { throw refused{here.make<text>(long_text)->c_str()}; });
+  troupe::submit(rt, [](context& memory) { throw refused{memory.make<text>(long_text)->c_str()}; });
   try {
     rt.run();
     FAIL();
-  } catch (const refused& what) {
-    EXPECT_EQ(std::string(what.why), long_text);
+  } catch (const refused& failure) {
+    EXPECT_EQ(std::string(failure.why), long_text);
     EXPECT_EQ(count_contexts().active - before.active, 1);
   }
   troupe::submit(rt, [] { throw std::runtime_error("the next one"); });
@@ -158,8 +158,8 @@ TEST_P(submit, an_error_without_an_errback_comes_to_run_and_keeps_its_context) {
   EXPECT_EQ(count_contexts().active - before.active, 1) << "the next one's";
 }
 
-task<int> slowly(context& here, int n) {
-  auto numbers = here.make<std::pmr::vector<int>>(static_cast<std::size_t>(n), 1);
+task<int> slowly(context& memory, int n) {
+  auto numbers = memory.make<std::pmr::vector<int>>(static_cast<std::size_t>(n), 1);
   co_await sleep_for(1ms);
   EXPECT_EQ(current_context(), nullptr) << "after a co_await take the parameter";
   numbers->push_back(1);
@@ -187,9 +187,9 @@ TEST_P(submit, what_a_coroutine_throws_comes_to_the_errback) {
 }
 
 // The call's frame lies in no context, so that no rollback frees it.
-task<bool> frame_is_elsewhere(context& here) {
+task<bool> frame_is_elsewhere(context& memory) {
   int local = 0;
-  scoped_rollback each(here);
+  scoped_rollback each(memory);
   co_await yield();
   co_return owner_of(&local) == nullptr;
 }
@@ -295,8 +295,8 @@ TEST_P(submit, the_context_of_a_timers_call_lives_as_long_as_its_failure) {
   try {
     rt.run();
     FAIL();
-  } catch (const refused& what) {
-    EXPECT_EQ(std::string(what.why), long_text);
+  } catch (const refused& failure) {
+    EXPECT_EQ(std::string(failure.why), long_text);
     EXPECT_EQ(count_contexts().active - before.active, 1);
   }
 }
@@ -338,8 +338,8 @@ TEST_P(submit, a_timer_that_waits_is_ended_with_the_runtime_or_stopped) {
 
 TEST_P(submit, what_is_persisted_outlives_the_call) {
   persisted<text> kept;
-  troupe::submit(rt, [](context& here) {
-    return persist(here.make<text>(long_text));
+  troupe::submit(rt, [](context& memory) {
+    return persist(memory.make<text>(long_text));
   }).then([&](persisted<text> value) { kept = std::move(value); });
   rt.run();
   EXPECT_EQ(*kept, long_text);

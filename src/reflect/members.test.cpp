@@ -17,7 +17,7 @@ struct item {
   int pieces = 1;
 };
 struct without_default {
-  explicit without_default(int of) : value(of) {}
+  explicit without_default(int given) : value(given) {}
   int value;
 };
 struct order {
@@ -56,14 +56,14 @@ static_assert(member_names<item> == std::array<std::string_view, 2>{"name", "pie
 static_assert(member_names<needs> == std::array<std::string_view, 3>{"before", "inner", "after"});
 
 TEST(members, are_tied_in_their_order) {
-  order one{7, "Ada", {}, 2.5, {"pen", 3}, {1, 2, 3}, {4, 5, 6, 7}, 1, nullptr};
-  const auto tied = tie_members(one);
+  order placed{7, "Ada", {}, 2.5, {"pen", 3}, {1, 2, 3}, {4, 5, 6, 7}, 1, nullptr};
+  const auto tied = tie_members(placed);
   static_assert(std::tuple_size_v<decltype(tied)> == 9);
   std::get<1>(tied) = "Grace";
-  EXPECT_EQ(one.who, "Grace");
-  EXPECT_EQ(&std::get<6>(tied), &one.c_array);
+  EXPECT_EQ(placed.who, "Grace");
+  EXPECT_EQ(&std::get<6>(tied), &placed.c_array);
   EXPECT_EQ(std::get<4>(tied).pieces, 3);
-  const order& fixed = one;
+  const order& fixed = placed;
   static_assert(std::is_same_v<std::tuple_element_t<0, decltype(tie_members(fixed))>, const int&>);
 }
 
@@ -79,14 +79,14 @@ TEST(members, of_a_local_struct_have_names) {
     int a_;
     double b2;
   };
-  local one{1, 2};
+  local pair{1, 2};
   std::string all;
-  for_each_member(one, [&](std::string_view name, auto& value) {
+  for_each_member(pair, [&](std::string_view name, auto& value) {
     all += name;
     value += 1;
   });
   EXPECT_EQ(all, "a_b2");
-  EXPECT_EQ(one.a_, 2);
+  EXPECT_EQ(pair.a_, 2);
 }
 
 template <class T>
@@ -96,9 +96,9 @@ struct pair_of {
 TEST(members, of_a_template_have_names) {
   static_assert(member_names<pair_of<std::vector<std::string>>> ==
                 std::array<std::string_view, 2>{"left", "right"});
-  pair_of<int> one{1, 2};
+  pair_of<int> pair{1, 2};
   int sum = 0;
-  for_each_member(one, [&](std::string_view, int value) { sum += value; });
+  for_each_member(pair, [&](std::string_view, int value) { sum += value; });
   EXPECT_EQ(sum, 3);
 }
 
@@ -111,9 +111,9 @@ struct largest {
 TEST(members, may_be_64) {
   static_assert(member_count<largest> == 64);
   static_assert(member_names<largest>[63] == "m63");
-  largest one{};
-  std::get<63>(tie_members(one)) = 5;
-  EXPECT_EQ(one.m63, 5);
+  largest filled{};
+  std::get<63>(tie_members(filled)) = 5;
+  EXPECT_EQ(filled.m63, 5);
 }
 
 }  // namespace

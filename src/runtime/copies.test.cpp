@@ -14,18 +14,19 @@ namespace {
 
 // Stands for another copy that has made the first runtime, and gives the name back.
 struct another_first {
-  explicit another_first(const build& of) : before(first.exchange(of.word())) {}
+  explicit another_first(const build& other) : before(first.exchange(other.word())) {}
   ~another_first() { first.store(before); }
   const std::uint64_t before;
 };
 
 TEST(copies, a_word_holds_a_build) {
-  for (const build& one : {build{0, 9, 0}, build{0, 0, 0}, build{65535, 65534, 65533, true, false},
-                           build{1, 2, 3, false, true}}) {
-    const build read = build::of(one.word());
-    EXPECT_NE(one.word(), 0u);
-    EXPECT_EQ(read.text(), one.text());
-    EXPECT_EQ(read.word(), one.word());
+  for (const build& written :
+       {build{0, 9, 0}, build{0, 0, 0}, build{65535, 65534, 65533, true, false},
+        build{1, 2, 3, false, true}}) {
+    const build read = build::of(written.word());
+    EXPECT_NE(written.word(), 0u);
+    EXPECT_EQ(read.text(), written.text());
+    EXPECT_EQ(read.word(), written.word());
   }
   EXPECT_EQ((build{1, 2, 3, true, false}.text()), "1.2.3, checked");
 }

@@ -31,9 +31,9 @@ struct first_actor {
   unchecked<actor::actor_system*> home() {
     return {&actor::actor_system::of(*actor::current_cell())};
   }
-  task<int> await_lazy(lazy<int> of, event then) {
-    const int value = co_await of;
-    co_await then.wait();
+  task<int> await_lazy(lazy<int> awaited, event wakes) {
+    const int value = co_await awaited;
+    co_await wakes.wait();
     co_return value;
   }
   int ping() { return 1; }
@@ -63,18 +63,19 @@ struct second_actor {
 // that the test's own thread makes. The searches of other threads see no blocked thread.
 class between_looks {
  public:
-  explicit between_looks(actor::actor_system& of) : of_(of), real_(of.waits_for_jobs) {
+  explicit between_looks(actor::actor_system& system)
+      : system_(system), real_(system.waits_for_jobs) {
     current_ = this;
-    of_.waits_for_jobs = &replaced_;
+    system_.waits_for_jobs = &replaced_;
   }
-  ~between_looks() { of_.waits_for_jobs = real_; }
+  ~between_looks() { system_.waits_for_jobs = real_; }
 
   // Searches until a search has made both looks. One that comes while a worker is still parking an
   // actor does not see that actor's turn, and ends after its first look.
   void search() {
     do {
       looks_ = 0;
-      EXPECT_EQ(of_.deadlocks->search(), 0u);
+      EXPECT_EQ(system_.deadlocks->search(), 0u);
     } while (looks_ < 2);
   }
 
@@ -98,7 +99,7 @@ class between_looks {
     current_->real_->for_each(context, look);
   }
 
-  actor::actor_system& of_;
+  actor::actor_system& system_;
   unsigned looks_ = 0;
   const tasks::job_waits* const real_;
   const std::thread::id thread_ = std::this_thread::get_id();
@@ -113,10 +114,11 @@ struct blocked_thread {
 // The only blocked thread that runs jobs.
 blocked_thread find_blocked() {
   blocked_thread found;
-  static_cast<void>(tasks::for_each_blocked(&found, [](void* to, const tasks::blocked_thread& one) {
-    if (one.job_thread == nullptr) return;
-    *static_cast<blocked_thread*>(to) = {one.job_thread, &one.waits_for};
-  }));
+  static_cast<void>(
+      tasks::for_each_blocked(&found, [](void* to, const tasks::blocked_thread& blocked) {
+        if (blocked.job_thread == nullptr) return;
+        *static_cast<blocked_thread*>(to) = {blocked.job_thread, &blocked.waits_for};
+      }));
   return found;
 }
 void wait_until(const std::function<bool()>& holds) {
@@ -346,7 +348,7 @@ struct link_actor {
 std::int64_t hops_in(const actor::actor_system& home) {
   std::int64_t sum = 0;
   tasks::for_each_count(
-      home, [&](unsigned, const tasks::counts& its) { sum += its[tasks::counted::hops]; });
+      home, [&](unsigned, const tasks::counts& counts) { sum += counts[tasks::counted::hops]; });
   return sum;
 }
 

@@ -21,8 +21,8 @@ TEST(inbox, all_are_taken_oldest_first) {
   EXPECT_TRUE(box.push(nodes[0]));
   for (std::size_t i = 1; i < nodes.size(); ++i) EXPECT_FALSE(box.push(nodes[i]));
   node* at = box.take_all();
-  for (auto& one : nodes) {
-    ASSERT_EQ(at, &one);
+  for (auto& sent : nodes) {
+    ASSERT_EQ(at, &sent);
     at = at->next;
   }
   EXPECT_EQ(at, nullptr);
@@ -38,10 +38,10 @@ TEST(inbox, nothing_is_lost_between_many_pushers_and_a_taker) {
   for (int s = 0; s < senders; ++s) {
     all.emplace_back([&, s] {
       for (int i = 0; i < each; ++i) {
-        node& one = nodes[static_cast<unsigned>(s)][static_cast<unsigned>(i)];
-        one.sender = s;
-        one.number = i;
-        box.push(one);
+        node& sent = nodes[static_cast<unsigned>(s)][static_cast<unsigned>(i)];
+        sent.sender = s;
+        sent.number = i;
+        box.push(sent);
       }
     });
   }

@@ -10,11 +10,11 @@ namespace {
 constexpr pid_t own = 100, parent = 50;
 
 // The names, each with '|' before it; "none" if nothing is passed.
-std::string names_in(const variables& of) {
-  const std::optional<passed> got = read_variables(of, own, parent);
+std::string names_in(const variables& given) {
+  const std::optional<passed> got = read_variables(given, own, parent);
   if (!got) return "none";
   std::string all;
-  for (const std::string& one : got->names) all += "|" + one;
+  for (const std::string& name : got->names) all += "|" + name;
   return all;
 }
 

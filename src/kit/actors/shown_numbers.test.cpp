@@ -19,8 +19,8 @@ namespace {
 std::vector<observe::table_row> shown(const std::string& prefix) {
   observe::number_tables all;
   observe::collect_instruments(all);
-  for (const observe::number_rows& one : all.all())
-    if (one.prefix == prefix) return one.rows;
+  for (const observe::number_rows& shown : all.all())
+    if (shown.prefix == prefix) return shown.rows;
   return {};
 }
 
@@ -29,7 +29,8 @@ TEST(shown_numbers, show_what_has_a_name) {
   const cache<int, int> squares({}, [](const int& n) { return n * n; });
   const circuit_breaker guards;
   {
-    const shown_numbers one("numbers", numbers), two("squares", squares), three("guards", guards);
+    const shown_numbers of_pool("numbers", numbers), of_cache("squares", squares),
+        of_breaker("guards", guards);
     for (const auto& [prefix, name] : {std::pair{"troupe_pool", "numbers"},
                                        {"troupe_cache", "squares"},
                                        {"troupe_circuit", "guards"}}) {
@@ -46,10 +47,11 @@ TEST(shown_numbers, of_a_pool_have_the_times_of_waits) {
   const pool<int> numbers({.max = 1}, [] { return 1; });
   const shown_numbers shown_pool("waited_for", numbers);
   runtime rt;
-  rt.spawn([](runtime& in, pool<int> of) -> task<> {
-    const auto held = co_await of.borrow();
-    in.spawn([](pool<int> from) -> task<> { const auto later = co_await from.borrow(); }(of));
-    while (of.counts().waiting == 0) co_await sleep_for(std::chrono::milliseconds(1));
+  rt.spawn([](runtime& home, pool<int> lending) -> task<> {
+    const auto held = co_await lending.borrow();
+    home.spawn(
+        [](pool<int> from) -> task<> { const auto later = co_await from.borrow(); }(lending));
+    while (lending.counts().waiting == 0) co_await sleep_for(std::chrono::milliseconds(1));
     co_await sleep_for(std::chrono::milliseconds(30));
   }(rt, numbers));
   rt.run();

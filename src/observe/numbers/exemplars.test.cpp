@@ -71,8 +71,8 @@ TEST(exemplars, are_whole_while_threads_change_them) {
       for (int i = 0; i < rounds; ++i) values.add(value);
     });
   for (int i = 0; i < 1'000; ++i) {
-    for (const exemplar& one : values.get().exemplars)
-      ASSERT_EQ(one.value, static_cast<double>(one.bucket) + 0.5);
+    for (const exemplar& kept : values.get().exemplars)
+      ASSERT_EQ(kept.value, static_cast<double>(kept.bucket) + 0.5);
   }
   for (std::thread& writer : writers) writer.join();
   EXPECT_EQ(values.get().exemplars.size(), 3u);

@@ -16,8 +16,8 @@ namespace {
 number_rows shown(const std::string& metric) {
   number_tables all;
   collect_instruments(all);
-  for (const number_rows& one : all.all())
-    if (one.prefix == metric) return one;
+  for (const number_rows& shown : all.all())
+    if (shown.prefix == metric) return shown;
   return {};
 }
 

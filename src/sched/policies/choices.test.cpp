@@ -12,13 +12,13 @@ TEST(runnable_names, follow_from_the_maker_and_the_number_among_its_children) {
   runnable_names names, again;
   std::array<runnable, 4> made, other;
   for (auto* const each : {&made, &other}) {
-    runnable_names& of = each == &made ? names : again;
-    of.name_if_new((*each)[0], false);
-    of.begin_turn((*each)[0]);
-    of.name_if_new((*each)[1], true);
-    of.name_if_new((*each)[2], true);
-    of.end_turn();
-    of.name_if_new((*each)[3], false);
+    runnable_names& given_names = each == &made ? names : again;
+    given_names.name_if_new((*each)[0], false);
+    given_names.begin_turn((*each)[0]);
+    given_names.name_if_new((*each)[1], true);
+    given_names.name_if_new((*each)[2], true);
+    given_names.end_turn();
+    given_names.name_if_new((*each)[3], false);
   }
   std::set<choice_name> different{program_name};
   for (std::size_t i = 0; i < made.size(); ++i) {
@@ -30,27 +30,27 @@ TEST(runnable_names, follow_from_the_maker_and_the_number_among_its_children) {
 
 TEST(runnable_names, are_kept_by_a_runnable_and_not_by_its_address) {
   runnable_names names;
-  runnable one;
-  names.name_if_new(one, false);
-  const choice_name before = names.of(one);
-  names.name_if_new(one, false);
-  EXPECT_EQ(names.of(one), before);
-  const auto known = names.forget(one);
-  names.restore(one, known);
-  EXPECT_EQ(names.of(one), before);
-  names.forget(one);
-  EXPECT_EQ(names.of(one), program_name);
-  names.name_if_new(one, false);
-  EXPECT_NE(names.of(one), before);
+  runnable named;
+  names.name_if_new(named, false);
+  const choice_name before = names.of(named);
+  names.name_if_new(named, false);
+  EXPECT_EQ(names.of(named), before);
+  const auto known = names.forget(named);
+  names.restore(named, known);
+  EXPECT_EQ(names.of(named), before);
+  names.forget(named);
+  EXPECT_EQ(names.of(named), program_name);
+  names.name_if_new(named, false);
+  EXPECT_NE(names.of(named), before);
 }
 
 TEST(runnable_names, of_what_is_no_runnable_count_with_those_of_runnables) {
   runnable_names names;
-  runnable one;
-  names.name_if_new(one, false);
-  names.begin_turn(one);
+  runnable named;
+  names.name_if_new(named, false);
+  names.begin_turn(named);
   const choice_name socket = names.new_child(true).name;
-  EXPECT_EQ(socket, child_name(names.of(one), 1));
+  EXPECT_EQ(socket, child_name(names.of(named), 1));
   EXPECT_EQ(names.new_child(false).name, child_name(program_name, 2));
 }
 

@@ -16,14 +16,14 @@ using small_box = wake_hint_queue<item, 8>;
 
 TEST(wake_hint_queue, what_was_pushed_is_taken) {
   small_box box;
-  item one, two;
+  item first, second;
   EXPECT_TRUE(box.empty());
-  box.push(one);
-  box.push(two);
+  box.push(first);
+  box.push(second);
   EXPECT_FALSE(box.empty());
   std::set<item*> taken;
   EXPECT_FALSE(box.take([&](item& got) { taken.insert(&got); }));
-  EXPECT_EQ(taken, (std::set<item*>{&one, &two}));
+  EXPECT_EQ(taken, (std::set<item*>{&first, &second}));
   EXPECT_TRUE(box.empty());
   EXPECT_FALSE(box.take([](item&) { FAIL(); }));
 }
@@ -35,7 +35,7 @@ TEST(wake_hint_queue, a_full_box_holds_all_and_one_more_says_that_some_are_lost)
   int taken = 0;
   EXPECT_FALSE(box.take([&](item&) { ++taken; }));
   EXPECT_EQ(taken, 8);
-  for (auto& one : items) box.push(one);
+  for (auto& pushed : items) box.push(pushed);
   EXPECT_FALSE(box.empty());
   EXPECT_TRUE(box.take([](item&) {}));
   EXPECT_TRUE(box.empty());
@@ -52,18 +52,18 @@ TEST(wake_hint_queue, mail_is_found_by_a_wake_hint_or_by_a_look_at_all) {
   for (std::size_t p = 0; p < pushers; ++p) {
     all.emplace_back([&, p] {
       for (int i = 0; i < rounds; ++i) {
-        item& one = items[(static_cast<std::size_t>(i) * 7 + p) % count];
-        if (one.mail.fetch_add(1) == 0) box.push(one);
+        item& chosen = items[(static_cast<std::size_t>(i) * 7 + p) % count];
+        if (chosen.mail.fetch_add(1) == 0) box.push(chosen);
       }
       ++done;
     });
   }
   long found = 0;
-  const auto look = [&](item& one) { found += one.mail.exchange(0); };
+  const auto look = [&](item& looked_at) { found += looked_at.mail.exchange(0); };
   const auto sweep = [&] {
     if (box.empty()) return;
     if (!box.take(look)) return;
-    for (auto& one : items) look(one);
+    for (auto& pushed : items) look(pushed);
   };
   while (done.load() < pushers) sweep();
   for (auto& thread : all) thread.join();

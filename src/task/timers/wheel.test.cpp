@@ -26,22 +26,22 @@ struct alarm final : timer {
 };
 
 // Never inline: g++ 12 would then assume that ticks beyond the range are possible.
-TROUPE_NOINLINE void arm(wheel& in, alarm& one, std::int64_t due_ns) {
-  one.due_ns = due_ns;
-  one.due_tick = wheel::tick_of(due_ns);
-  in.insert(one);
+TROUPE_NOINLINE void arm(wheel& clock, alarm& armed, std::int64_t due_ns) {
+  armed.due_ns = due_ns;
+  armed.due_tick = wheel::tick_of(due_ns);
+  clock.insert(armed);
 }
 
 // Goes from one next_tick() to the next until a timer is due, at `now`. Returns the number of
 // steps.
-unsigned steps_to_due(wheel& in, std::int64_t& now) {
+unsigned steps_to_due(wheel& clock, std::int64_t& now) {
   for (unsigned steps = 0;; ++steps) {
-    const std::int64_t next = in.next_tick();
+    const std::int64_t next = clock.next_tick();
     if (next == wheel::never) return UINT_MAX;
     EXPECT_GE(next, now);
     // The wheel may ask for a visit at the present only if a timer is due.
     if (steps != 0 && next == now) return steps;
-    in.advance(now = next);
+    clock.advance(now = next);
   }
 }
 
@@ -80,15 +80,15 @@ TEST(wheel, it_is_due_at_its_very_tick_at_all_borders) {
   for (const std::int64_t start : borders) {
     for (const std::int64_t due : borders) {
       wheel clock;
-      alarm one;
+      alarm single;
       clock.advance(start);
-      one.due_tick = due;
-      clock.insert(one);
+      single.due_tick = due;
+      clock.insert(single);
       std::int64_t now = start;
       const unsigned steps = steps_to_due(clock, now);
       ASSERT_EQ(now, std::max(start, due)) << "inserted at tick " << start << " for tick " << due;
       ASSERT_LE(steps, levels + 1);
-      ASSERT_EQ(clock.take_due(), &one);
+      ASSERT_EQ(clock.take_due(), &single);
       ASSERT_TRUE(clock.empty());
     }
   }
@@ -159,7 +159,7 @@ TEST(wheel, those_who_are_due_can_still_be_removed) {
     wheel clock;
     alarm all[3];
     alarm later;
-    for (auto& one : all) arm(clock, one, 5 * tick);
+    for (auto& armed : all) arm(clock, armed, 5 * tick);
     clock.advance(5);
     for (unsigned i = 0; i < 3; ++i) {
       EXPECT_EQ(all[i].is, timer::state::due);
@@ -167,7 +167,7 @@ TEST(wheel, those_who_are_due_can_still_be_removed) {
     }
     arm(clock, later, 0);  // goes behind the others, wherever the list ends by now
     std::vector<timer*> found;
-    while (timer* one = clock.take_due()) found.push_back(one);
+    while (timer* due = clock.take_due()) found.push_back(due);
     for (unsigned i = 0; i < 3; ++i) {
       const bool there = std::find(found.begin(), found.end(), &all[i]) != found.end();
       EXPECT_EQ(there, (removed >> i & 1) == 0);
@@ -183,15 +183,15 @@ TEST(wheel, those_who_are_due_can_still_be_removed) {
 class both {
  public:
   explicit both(std::uint64_t seed) : random_(seed) {
-    for (auto& one : all_) idle_.push_back(&one);
+    for (auto& idle : all_) idle_.push_back(&idle);
   }
 
   void play_until(std::int64_t end_ns) {
     while (now_ns_ < end_ns && !::testing::Test::HasFatalFailure()) {
-      const auto what = pick(100);
-      if (what < 45) {
+      const auto step_kind = pick(100);
+      if (step_kind < 45) {
         insert();
-      } else if (what < 60) {
+      } else if (step_kind < 60) {
         if (!armed_.empty())
           remove(
               *std::next(armed_.begin(), static_cast<std::ptrdiff_t>(pick(armed_.size())))->second);
@@ -223,27 +223,27 @@ class both {
   void insert() {
     if (idle_.empty()) return;
     std::swap(idle_[pick(idle_.size())], idle_.back());
-    alarm& one = *idle_.back();
+    alarm& idle = *idle_.back();
     idle_.pop_back();
     std::int64_t due_ns = now_ns_ + span(400 * day);
     // Moves some of them to a border, which may lie in the past.
     if (pick(4) == 0) due_ns -= due_ns % (tick << (slot_bits * pick(5)));
-    arm(wheel_, one, due_ns);
-    armed_.emplace(one.due_tick, &one);
+    arm(wheel_, idle, due_ns);
+    armed_.emplace(idle.due_tick, &idle);
   }
 
-  void remove(alarm& one) {
-    ++(one.is == timer::state::due ? removed_due : removed_armed);
-    wheel_.remove(one);
-    forget(one);
+  void remove(alarm& removed) {
+    ++(removed.is == timer::state::due ? removed_due : removed_armed);
+    wheel_.remove(removed);
+    forget(removed);
   }
 
-  void forget(alarm& one) {
-    auto [at, end] = armed_.equal_range(one.due_tick);
-    at = std::find_if(at, end, [&](const auto& entry) { return entry.second == &one; });
+  void forget(alarm& forgotten) {
+    auto [at, end] = armed_.equal_range(forgotten.due_tick);
+    at = std::find_if(at, end, [&](const auto& entry) { return entry.second == &forgotten; });
     ASSERT_NE(at, end);
     armed_.erase(at);
-    idle_.push_back(&one);
+    idle_.push_back(&forgotten);
   }
 
   void advance() {
@@ -262,10 +262,10 @@ class both {
     wheel_.advance(now_ns_ / tick);
     if (pick(4) == 0 && !armed_.empty()) remove(*armed_.begin()->second);
     while (timer* taken = wheel_.take_due()) {
-      alarm& one = static_cast<alarm&>(*taken);
-      ASSERT_LE(one.due_ns, now_ns_) << "T1: early";
+      alarm& due_alarm = static_cast<alarm&>(*taken);
+      ASSERT_LE(due_alarm.due_ns, now_ns_) << "T1: early";
       ++fired;
-      forget(one);
+      forget(due_alarm);
     }
     if (armed_.empty()) return;
     ASSERT_GT(armed_.begin()->first, now_ns_ / tick) << "T1: late";
@@ -346,9 +346,9 @@ TEST(wheel, a_walk_in_pieces_finds_each_timer_that_stays) {
     std::map<const timer*, int> found;
     std::size_t steps = 0, in_piece = 0;
     clock.begin_walk();
-    while (clock.walk(piece, [&](const timer& one) {
-      ++found[&one];
-      EXPECT_TRUE(one.is == timer::state::armed || one.is == timer::state::due);
+    while (clock.walk(piece, [&](const timer& walked) {
+      ++found[&walked];
+      EXPECT_TRUE(walked.is == timer::state::armed || walked.is == timer::state::due);
       ++in_piece;
     })) {
       ASSERT_LE(std::exchange(in_piece, 0), piece);
@@ -358,8 +358,9 @@ TEST(wheel, a_walk_in_pieces_finds_each_timer_that_stays) {
       }
       if (steps % 5 == 0) clock.take_due();
       for (int i = 0; i < 3; ++i) {
-        alarm& one = *all[random() % all.size()];
-        if (one.is == timer::state::armed || one.is == timer::state::due) clock.remove(one);
+        alarm& chosen = *all[random() % all.size()];
+        if (chosen.is == timer::state::armed || chosen.is == timer::state::due)
+          clock.remove(chosen);
       }
       if (steps < 100) arm_one(now_ns);
     }
@@ -378,14 +379,14 @@ TEST(wheel, a_walk_in_pieces_finds_each_timer_that_stays) {
 TEST(wheel, a_walk_goes_on_though_the_timer_at_which_it_pauses_is_removed) {
   wheel clock;
   std::vector<alarm> all(100);
-  for (alarm& one : all) arm(clock, one, 70 * tick);  // in one slot
+  for (alarm& armed : all) arm(clock, armed, 70 * tick);  // in one slot
   std::size_t found = 0, removed = 0;
   timer* next = nullptr;
   clock.begin_walk();
-  while (clock.walk(1, [&](timer& one) {
-    EXPECT_EQ(one.is, timer::state::armed);
+  while (clock.walk(1, [&](timer& walked) {
+    EXPECT_EQ(walked.is, timer::state::armed);
     ++found;
-    next = timer_list::next(one);
+    next = timer_list::next(walked);
   })) {
     if (next == nullptr) continue;
     clock.remove(*next);
@@ -401,18 +402,18 @@ TEST(wheel, a_walk_that_pauses_in_a_slot_which_moves_finds_only_what_has_moved_t
   wheel clock;
   std::vector<alarm> moves(100), stays(100);
   clock.advance(60);
-  for (alarm& one : moves) arm(clock, one, 70 * tick);
+  for (alarm& armed : moves) arm(clock, armed, 70 * tick);
   std::map<const timer*, int> found;
   clock.begin_walk();
-  EXPECT_TRUE(clock.walk(50, [&](const timer& one) { ++found[&one]; }));
+  EXPECT_TRUE(clock.walk(50, [&](const timer& walked) { ++found[&walked]; }));
   clock.advance(64);
-  for (alarm& one : stays) arm(clock, one, 70 * tick);
-  while (clock.walk(50, [&](const timer& one) { ++found[&one]; })) {
+  for (alarm& armed : stays) arm(clock, armed, 70 * tick);
+  while (clock.walk(50, [&](const timer& walked) { ++found[&walked]; })) {
   }
   EXPECT_EQ(found.size(), 200u);
-  for (const alarm& one : stays) EXPECT_EQ(found[&one], 1);
+  for (const alarm& stayed : stays) EXPECT_EQ(found[&stayed], 1);
   int looks = 0;
-  for (const auto& [one, count] : found) looks += count;
+  for (const auto& [walked, count] : found) looks += count;
   EXPECT_EQ(looks, 250);
 }
 

@@ -49,12 +49,12 @@ class watched {
 
  private:
   runtime_options make_options() {
-    runtime_options made;
-    made.on_warning = [this](const warning& found) {
+    runtime_options options;
+    options.on_warning = [this](const warning& found) {
       subjects_.push_back(found.subject);
       told_ = found.text;
     };
-    return made;
+    return options;
   }
   std::vector<std::string> subjects_;
   std::string told_;

@@ -28,20 +28,20 @@ TEST(wait_cycles, finds_the_asks_that_wait_for_each_other) {
        {{0, 1}, {3, 4}}},
       {"many calls", {{1, 2}, {1, 2}, {2, 1}}, {{0, 1, 2}}},
       {"two that share an actor", {{1, 2}, {2, 1}, {2, 3}, {3, 2}}, {{0, 1, 2, 3}}}};
-  for (const graph& one : graphs) {
+  for (const graph& tested : graphs) {
     wait_cycles found;
-    for (const auto& [asker, asked] : one.asks) found.add(asker, asked);
+    for (const auto& [asker, asked] : tested.asks) found.add(asker, asked);
     found.search();
-    for (std::size_t i = 0; i < one.asks.size(); ++i) {
-      const std::size_t cycle = found.cycle_of(one.asks[i].first, one.asks[i].second);
-      for (std::size_t j = 0; j < one.asks.size(); ++j) {
+    for (std::size_t i = 0; i < tested.asks.size(); ++i) {
+      const std::size_t cycle = found.cycle_of(tested.asks[i].first, tested.asks[i].second);
+      for (std::size_t j = 0; j < tested.asks.size(); ++j) {
         bool together = false;
-        for (const auto& all : one.cycles)
+        for (const auto& all : tested.cycles)
           together =
               together || (std::ranges::count(all, i) != 0 && std::ranges::count(all, j) != 0);
-        const std::size_t other = found.cycle_of(one.asks[j].first, one.asks[j].second);
+        const std::size_t other = found.cycle_of(tested.asks[j].first, tested.asks[j].second);
         EXPECT_EQ(cycle != wait_cycles::none && cycle == other, together)
-            << one.name << ": " << i << " and " << j;
+            << tested.name << ": " << i << " and " << j;
       }
     }
   }
