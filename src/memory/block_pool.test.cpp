@@ -90,7 +90,7 @@ TEST(block_pool, stable_blocks_are_zero_at_first_and_keep_what_was_written) {
     taken.push_back(allocate_stable());
     EXPECT_TRUE(seen.insert(taken.back()).second);
   }
-  for (void* block : taken) deallocate_stable(block);
+  for (void* another : taken) deallocate_stable(another);
 }
 
 // The thread's own lists are gone when the objects that it made before them are destroyed.

@@ -123,13 +123,15 @@ add_test(NAME core/flaky COMMAND bash -c "test -e once && rm once || { touch onc
     expect(test("--repeat", "2", "flaky"), 1, r"^release  run 1: 1 failed$",
            r"^release  run 2: 0 failed$", r"^1 passed, 1 failed\n\Z")
     # Counted beside a load, and chosen by the count where no name is given.
-    (FOLDER / "tests").mkdir(exist_ok=True)
+    (FOLDER / "tests/ledger").mkdir(parents=True, exist_ok=True)
+    (FOLDER / "tests/ledger/release.txt").write_text("core/flaky 1\ncore/program 1\n")
     counts = FOLDER / "tests/repeats.txt"
     counts.write_text("# below 20: 1\ncore/flaky 20\ncore/program 18\n")
     expect(test("--repeat", "2"), 2, "wants the name of the suites")
     expect(test("--repeat", "2", "--beside-load"), 0, r"^2 passed, 0 failed\n\Z")
     if counts.read_text().splitlines()[1:] != ["# below 20: 0", "core/flaky 20", "core/program 20"]:
         fail(f"two runs are not counted:\n{counts.read_text()}")
+    expect(test("--repeat", "2", "--beside-load"), 1, "each suite has passed often enough", r"^0 passed, 0 failed\n\Z")
 
 
 def slice_file(**of_slices):

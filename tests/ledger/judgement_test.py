@@ -233,7 +233,8 @@ class Repeats(unittest.TestCase):
     def test_a_suite_counts_on_until_it_fails(self):
         passed, failed = junit.Suite("io/timers", passed=3), junit.Suite("io/files", passed=1, failed=1, failure="said")
         others = [junit.Suite("tidy/layers", passed=1), junit.Suite("io/skipped", skips=["needs root"])]
-        now = repeats.counted({"io/timers": 19, "io/files": 19, "io/old": 4}, [[passed, failed, *others], [passed]])
+        now = repeats.counted({"io/timers": 19, "io/files": 19, "io/old": 4}, [[passed, failed, *others], [passed]],
+                              {"io/timers", "io/files", "io/old", "io/skipped"})
         self.assertEqual(now, {"io/timers": 20, "io/files": 0, "io/old": 4})
 
     def test_the_file_is_read_as_it_is_written(self):
@@ -245,6 +246,7 @@ class Repeats(unittest.TestCase):
         self.assertIn("io/new is not in tests/repeats.txt", repeats.problems({"io/files": 0}, 1, suites)[0])
         self.assertIn("2 suites have not passed", repeats.problems({"io/files": 0, "io/new": 19}, 1, suites)[0])
         self.assertEqual(repeats.problems({"io/files": 0, "io/new": 20}, 1, suites), [])
+        self.assertIn("lower the number", repeats.problems({"io/files": 20, "io/new": 20}, 1, suites)[0])
         self.assertIn("delete its line", repeats.problems({"io/files": 20, "io/gone": 20}, 0, {"io/files"})[0])
 
 

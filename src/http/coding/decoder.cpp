@@ -174,8 +174,8 @@ class zstd_decoder final : public decoder {
 
 }  // namespace
 
-bool can_decode(coding asked) noexcept {
-  switch (asked) {
+bool can_decode(coding format) noexcept {
+  switch (format) {
     case coding::gzip:
       return true;
     case coding::brotli:
@@ -205,14 +205,14 @@ std::string_view decodable_codings() noexcept {
 #endif
 }
 
-std::unique_ptr<decoder> make_decoder(coding asked) {
+std::unique_ptr<decoder> make_decoder(coding format) {
 #if TROUPE_HAS_LIBBROTLIDEC
-  if (asked == coding::brotli) return std::make_unique<brotli_decoder>();
+  if (format == coding::brotli) return std::make_unique<brotli_decoder>();
 #endif
 #if TROUPE_HAS_LIBZSTD
-  if (asked == coding::zstd) return std::make_unique<zstd_decoder>();
+  if (format == coding::zstd) return std::make_unique<zstd_decoder>();
 #endif
-  static_cast<void>(asked);  // without the others
+  static_cast<void>(format);  // without the others
   return std::make_unique<gzip_decoder>();
 }
 

@@ -38,7 +38,7 @@ class decoder {
 };
 
 // Whether the library was built with it. It always has gzip.
-bool can_decode(coding asked) noexcept;
+bool can_decode(coding format) noexcept;
 // The coding that a field Content-Encoding names; nothing if it names several, or one that the
 // library cannot decode.
 std::optional<coding> coding_named(std::string_view field) noexcept;
@@ -47,6 +47,6 @@ std::string_view decodable_codings() noexcept;
 
 // For a coding of can_decode(). Throws std::bad_alloc. Memory: 40 KiB for gzip; for the others the
 // window that the sender has chosen, at most 16 MiB for brotli and 8 MiB for zstd.
-std::unique_ptr<decoder> make_decoder(coding asked);
+std::unique_ptr<decoder> make_decoder(coding format);
 
 }  // namespace troupe::http

@@ -146,8 +146,8 @@ class zstd_encoder final : public encoder {
 
 }  // namespace
 
-std::string_view name_of(coding asked) noexcept {
-  switch (asked) {
+std::string_view name_of(coding format) noexcept {
+  switch (format) {
     case coding::gzip:
       return "gzip";
     case coding::brotli:
@@ -158,8 +158,8 @@ std::string_view name_of(coding asked) noexcept {
   return {};
 }
 
-bool has_coding(coding asked) noexcept {
-  switch (asked) {
+bool has_coding(coding format) noexcept {
+  switch (format) {
     case coding::gzip:
       return true;
     case coding::brotli:
@@ -170,21 +170,21 @@ bool has_coding(coding asked) noexcept {
   return false;
 }
 
-std::unique_ptr<encoder> make_encoder(coding asked, encoder::window within) {
+std::unique_ptr<encoder> make_encoder(coding format, encoder::window within) {
 #if TROUPE_HAS_LIBBROTLIENC
-  if (asked == coding::brotli) return std::make_unique<brotli_encoder>(within);
+  if (format == coding::brotli) return std::make_unique<brotli_encoder>(within);
 #endif
 #if TROUPE_HAS_LIBZSTD
-  if (asked == coding::zstd) return std::make_unique<zstd_encoder>(within);
+  if (format == coding::zstd) return std::make_unique<zstd_encoder>(within);
 #endif
   // gzip has one size; without the others
-  static_cast<void>(asked), static_cast<void>(within);
+  static_cast<void>(format), static_cast<void>(within);
   return std::make_unique<gzip_encoder>();
 }
 
 // Measured with brotli 1.0.9 and zstd 1.5.4; for gzip the formula of zlib's manual.
-std::size_t small_encoder_bytes(coding asked) noexcept {
-  return asked == coding::gzip ? std::size_t{264} * 1024 : std::size_t{672} * 1024;
+std::size_t small_encoder_bytes(coding format) noexcept {
+  return format == coding::gzip ? std::size_t{264} * 1024 : std::size_t{672} * 1024;
 }
 
 }  // namespace troupe::http

@@ -12,9 +12,9 @@ namespace troupe::http {
 enum class coding : std::uint8_t { gzip, brotli, zstd };
 
 // "gzip", "br", "zstd", as the field Content-Encoding names them.
-std::string_view name_of(coding asked) noexcept;
+std::string_view name_of(coding format) noexcept;
 // Whether the library was built with it. It always has gzip.
-bool has_coding(coding asked) noexcept;
+bool has_coding(coding format) noexcept;
 
 // One text after another. Thread: one at a time.
 class encoder {
@@ -42,9 +42,9 @@ class encoder {
 
 // For a coding of has_coding(). Throws std::bad_alloc. Cost: about 260 KiB for gzip, and 1 to 2 MiB
 // for the other ones, 650 KiB with a small window, while it lives.
-std::unique_ptr<encoder> make_encoder(coding asked,
+std::unique_ptr<encoder> make_encoder(coding format,
                                       encoder::window within = encoder::window::large);
 // The memory of one with a small window, at most.
-std::size_t small_encoder_bytes(coding asked) noexcept;
+std::size_t small_encoder_bytes(coding format) noexcept;
 
 }  // namespace troupe::http

@@ -46,11 +46,11 @@ void guarded_wheel::expire_one(timer& entry, held& lock) {
 
 std::int64_t guarded_wheel::expire() {
   auto lock = turns_.enter(mutex_);
-  sleeps_until_ = 0;
+  looks_by_ = 0;
   wheel_.advance(runtime_->now_ns() / wheel::tick_ns);
   while (timer* entry = wheel_.take_due()) expire_one(*entry, lock);
   const std::int64_t next = wheel_.next_tick();
-  if (has_thread_) sleeps_until_ = next;
+  if (has_thread_) looks_by_ = next;
   return next;
 }
 
@@ -86,9 +86,9 @@ void guarded_wheel::add_lateness(observe::value_counts& sums) {
   sums.add(late_ns_);
 }
 
-// Whether the thread waits for the lock, or soon will.
+// Whether the thread waits for the lock, or soon will, for this wheel's sake.
 bool guarded_wheel::is_thread_due() const noexcept {
-  return has_thread_ && sleeps_until_ <= runtime_->now_ns() / wheel::tick_ns;
+  return has_thread_ && looks_by_ <= runtime_->now_ns() / wheel::tick_ns;
 }
 
 // The thread may have been woken without having asked for the lock yet: the pause lets it in.

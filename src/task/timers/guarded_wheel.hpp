@@ -38,7 +38,7 @@ class guarded_wheel {
     has_thread_ = has_thread;
   }
 
-  // True: the thread sleeps beyond this timer's time, and must be woken.
+  // True: the thread may look at this wheel later than this timer's time, and must be notified.
   bool arm(timer& entry) {
     const auto lock = turns_.enter(mutex_);
     // A wheel that has been empty for long has not been advanced: catch up first.
@@ -46,8 +46,8 @@ class guarded_wheel {
     wheel_.insert(entry);
     count(entry, &source_count::armed);
     if (!entry.weak && armed_++ == 0) runtime_->hold();
-    if (entry.due_tick >= sleeps_until_) return false;  // or the thread is awake, and will look
-    sleeps_until_ = 0;                                  // one notification is enough
+    if (entry.due_tick >= looks_by_) return false;
+    looks_by_ = 0;  // one notification is enough
     return true;
   }
   // False: it has expired, and its function has returned.
@@ -107,8 +107,8 @@ class guarded_wheel {
   void add_lateness(observe::value_counts& sums);
 
   // For the thread that keeps the time: expires the timers that are due, and returns when the wheel
-  // has something to do next, a tick, or wheel::never. Until that tick arm() asks for no
-  // notification.
+  // has something to do next, a tick, or wheel::never. The thread expires again at that tick or
+  // earlier: arm() asks for a notification for an earlier timer alone.
   std::int64_t expire();
   // When the wheel may have something to do next, a tick, or wheel::never.
   std::int64_t next_tick();
@@ -143,8 +143,9 @@ class guarded_wheel {
   base::waiters_first turns_;
   sched::runtime_host* runtime_ = nullptr;
   std::int64_t armed_ = 0;  // strong timers
-  // a tick; until then the thread sleeps unless it is notified. 0: the thread is awake
-  std::int64_t sleeps_until_ = 0;
+  // a tick, by which the thread looks at this wheel; an earlier timer must notify it. 0: the thread
+  // is at this wheel, or is notified
+  std::int64_t looks_by_ = 0;
   const timer* expiring_ = nullptr;   // its function is running
   unsigned awaiting_end_ = 0;         // threads in cancel() that wait until it has returned
   base::kernel_futex::word ends_{0};  // functions that have returned while threads waited

@@ -28,8 +28,8 @@ void timers::set_wheels(unsigned number) noexcept {
 }
 
 timers::timers(sched::runtime_host& host, bool has_thread, unsigned workers)
-    : wheels_(new guarded_wheel[has_thread ? wheels_for(workers) : 1]),
-      number_(has_thread ? wheels_for(workers) : 1),
+    : number_(has_thread ? wheels_for(workers) : 1),
+      wheels_(new guarded_wheel[number_]),
       has_begun_(!has_thread),
       has_thread_(has_thread),
       runtime_(host) {

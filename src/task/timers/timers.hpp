@@ -7,7 +7,7 @@
 // Up to 16 workers share one wheel. More workers have a wheel for each eight of them, and the
 // address of a timer chooses one: with one wheel its lock would be the limit of all timeouts that
 // are armed and cancelled (docs/decisions/many_cores.md). The thread keeps the time of all wheels.
-// It expires the timers of one wheel after the timers of the other; when it is late, the order of
+// It expires the timers of one wheel after the timers of another; when it is late, the order of
 // two wheels' timers is therefore not the order of their times.
 #pragma once
 
@@ -66,7 +66,7 @@ class timers {
     for (unsigned i = 0; i < number_ && wheels_[i].for_each(look, before); ++i) {
     }
   }
-  // Disarms the timers for which `are` is true, and returns them.
+  // Disarms the timers for which `are` is true, and returns them: of one wheel after the other.
   template <class Are>
   timer_list take_back_all(Are are) {
     timer_list taken;
@@ -75,7 +75,7 @@ class timers {
   }
   std::int64_t now_ns() const noexcept { return runtime_.now_ns(); }
   bool has_thread() const noexcept { return has_thread_; }
-  // Does not count `but`, if that is armed.
+  // Does not count `but`, if that is armed. The wheels are counted one after the other.
   timer_counts count(const timer* but = nullptr);
 
   // Counts by source, from count_sources() on, which comes before the first timer.
@@ -106,8 +106,8 @@ class timers {
   void keep_time();
   std::int64_t expire_wheels();
 
-  const std::unique_ptr<guarded_wheel[]> wheels_;
   const unsigned number_;  // of wheels
+  const std::unique_ptr<guarded_wheel[]> wheels_;
   std::atomic<bool> has_begun_;
   const bool has_thread_;
   sched::runtime_host& runtime_;

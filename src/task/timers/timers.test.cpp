@@ -1,9 +1,10 @@
-// Timers with several wheels behave as those with one: tests from many threads, which one thread
-// serves.
+// Timers with several wheels behave as timers with one: many threads arm and cancel, and one thread
+// keeps the time.
 #include "task/timers/timers.hpp"
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <array>
 #include <atomic>
 #include <chrono>
@@ -160,6 +161,76 @@ TEST_P(timers_of, looks_and_counts_find_the_timers_of_all_wheels) {
   EXPECT_EQ(counts.cancelled, 101u);
   EXPECT_EQ(counts.expired, 199u);
   EXPECT_EQ(clock_->count_lateness().count(), 199u);
+}
+
+// Whose function arms the next timer, in whatever wheel that lies, until there is none.
+struct chained_timer final : timer {
+  chained_timer() noexcept : timer(&on_time, timer_source::after) {}
+  static void on_time(timer& self) noexcept {
+    auto& entry = static_cast<chained_timer&>(self);
+    if (entry.next != nullptr) {
+      entry.clock->arm(*entry.next, entry.clock->now_ns() + entry.span.count());
+    } else {
+      entry.done->release();
+    }
+  }
+  timers* clock = nullptr;
+  chained_timer* next = nullptr;
+  std::chrono::nanoseconds span{0};
+  std::counting_semaphore<>* done = nullptr;
+};
+
+std::vector<std::unique_ptr<chained_timer>> make_chain(timers& clock, std::chrono::nanoseconds span,
+                                                       std::counting_semaphore<>& done) {
+  std::vector<std::unique_ptr<chained_timer>> all;
+  for (int i = 0; i < 100; ++i) {
+    all.push_back(std::make_unique<chained_timer>());
+    all.back()->clock = &clock;
+    all.back()->span = span;
+    all.back()->done = &done;
+    if (i != 0) all[all.size() - 2]->next = all.back().get();
+  }
+  return all;
+}
+
+TEST_P(timers_of, a_function_arms_timers_of_other_wheels) {
+  begin();
+  std::counting_semaphore<> done(0);
+  const auto chain = make_chain(*clock_, 50us, done);
+  clock_->arm(*chain.front(), 0);
+  EXPECT_TRUE(done.try_acquire_for(patience));
+}
+
+TEST_P(timers_of, timers_that_are_armed_while_all_expire_expire_as_well) {
+  begin();
+  std::counting_semaphore<> done(0);
+  const auto chain = make_chain(*clock_, 1h, done);
+  clock_->arm(*chain.front(), clock_->now_ns() + std::chrono::nanoseconds(1h).count());
+  clock_->shut_down();
+  clock_->expire_all();
+  EXPECT_TRUE(done.try_acquire());
+  EXPECT_EQ(clock_->count().armed, 0u);
+  EXPECT_EQ(host_.holds, 0);
+}
+
+TEST_P(timers_of, an_end_beside_threads_that_arm_leaves_their_timers_armed_or_expired) {
+  for (int round = 0; round < 50; ++round) {
+    begin();
+    std::vector<std::unique_ptr<counted_timer>> all;
+    for (unsigned i = 0; i < threads_of_test * 20; ++i)
+      all.push_back(std::make_unique<counted_timer>());
+    std::vector<std::thread> threads;
+    for (unsigned thread = 0; thread < threads_of_test; ++thread) {
+      threads.emplace_back([&, thread] {
+        for (unsigned i = 0; i < 20; ++i) arm(*all[thread * 20 + i], 0ns);
+      });
+    }
+    clock_->shut_down();
+    for (std::thread& thread : threads) thread.join();
+    clock_->expire_all();
+    for (const auto& entry : all) EXPECT_EQ(entry->times, 1);
+    EXPECT_EQ(host_.holds, 0);
+  }
 }
 
 TEST_P(timers_of, a_cancel_waits_for_the_function_that_runs) {

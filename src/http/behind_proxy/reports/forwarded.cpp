@@ -22,7 +22,7 @@ bool is_escaped(std::string_view text, std::size_t at) noexcept {
   return count % 2 == 1;
 }
 
-// The separator `separator` outside of quotes, from the right; npos if there is none.
+// The last separator outside of quotes; npos if there is none.
 std::size_t last_outside(std::string_view text, char separator) noexcept {
   bool in_quotes = false;
   for (std::size_t at = text.size(); at-- > 0;) {
