@@ -214,7 +214,7 @@ class tls_stream {
   struct owned {  // the destructor closes
     tls::connection_ptr connection;
     owned() noexcept {}
-    explicit owned(tls::connection_ptr connection) noexcept : connection(std::move(connection)) {}
+    explicit owned(tls::connection_ptr opened) noexcept : connection(std::move(opened)) {}
     owned(owned&& other) noexcept : connection(std::move(other.connection)) {}
     owned& operator=(owned&& other) noexcept;
     ~owned();
