@@ -12,6 +12,7 @@
 
 #include "troupe/context/persist.hpp"
 #include "troupe/context/snapshot.hpp"
+#include "troupe/task/event.hpp"
 #include "troupe/task/timer.hpp"
 
 namespace troupe {
