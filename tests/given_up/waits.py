@@ -18,7 +18,7 @@ TABLE = pathlib.Path(__file__).with_name("waits.txt")
 GUIDE = ROOT / "docs/guide/tasks.md"
 BEGIN, END = "<!-- made from tests/given_up/waits.txt -->", "<!-- end -->"
 MEMBER = re.compile(r"\b(?:await_resume|withdraw|operator\s+co_await)\s*\(|\busing\s[^;=]*::\s*await_resume\b|"
-                    r"\bstatic\s+constexpr\s+(?:io::)?action\s+what\s*=")
+                    r"\bstatic\s+constexpr\s+(?:io::)?action\s+opcode\s*=")
 # What stands before a call, where the name of a function that is declared has its type.
 CALL = re.compile(r"(?:[;{}.!?:,(=+|-]|->|\b(?:return|co_return|co_await|co_yield|throw|else|do|case|and|or|not))$")
 CONDITION = re.compile(r"\b(?:if|while|for|switch|constexpr)\s*$")

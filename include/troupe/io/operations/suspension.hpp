@@ -203,7 +203,7 @@ auto start_operation(Operation operation) {
 // The return value of a stream's methods. Await it once, at once; a variable of it that is never
 // used is a warning of the compiler. Job defines the operation:
 //   using result                                the result of co_await
-//   static constexpr action what
+//   static constexpr action opcode
 //   descriptor& prepare(operation_suspension&)  fills the operation in
 //   result finish(operation_suspension&)        makes the result, or throws
 // and, if it may be done without a wait:
