@@ -16,4 +16,10 @@ constexpr std::uint64_t mix_bits(std::uint64_t number) noexcept {
   return number ^ (number >> 31);
 }
 
+// Which of `count` parts a key belongs to: by the fraction of its multiple of the golden ratio,
+// which spreads keys that follow each other, or that leave out each second one, evenly.
+constexpr std::uint32_t part_of(std::uint64_t key, std::uint32_t count) noexcept {
+  return static_cast<std::uint32_t>((key * golden_step >> 32) * count >> 32);
+}
+
 }  // namespace troupe::base

@@ -31,6 +31,7 @@
 
 #include "base/atomics.hpp"
 #include "base/invariant.hpp"
+#include "base/mix_bits.hpp"
 #include "io/reactor/attempt.hpp"
 #include "io/reactor/attempt_stream.hpp"
 #include "io/reactor/make_reactor.hpp"
@@ -251,11 +252,10 @@ class readiness_reactor final : public reactor {
   };
 
   static constexpr std::uint64_t bell_tag = 0;
-  // By the fraction of a multiple of the golden ratio, which spreads numbers that follow each
-  // other, or that leave out each second one, evenly.
   int set_of(const slot& at) const noexcept {
-    const std::uint32_t fraction = static_cast<std::uint32_t>(at.fd) * 0x9E3779B9u;
-    return shards_[fraction * std::uint64_t{shards_.size()} >> 32].set;
+    return shards_[base::part_of(static_cast<std::uint32_t>(at.fd),
+                                 static_cast<std::uint32_t>(shards_.size()))]
+        .set;
   }
 
   static int checked(literal call, int result) {

@@ -4,6 +4,7 @@
 #include <atomic>
 #include <chrono>
 
+#include "base/mix_bits.hpp"
 #include "base/thread_name.hpp"
 
 namespace troupe::tasks {
@@ -38,11 +39,8 @@ timers::timers(sched::runtime_host& host, bool has_thread, unsigned workers)
 
 timers::~timers() { shut_down(); }
 
-// The addresses of timers differ by the sizes of frames: the product spreads them.
 unsigned timers::place_of(const timer& entry) const noexcept {
-  constexpr std::uint64_t golden_ratio = 0x9E37'79B9'7F4A'7C15;
-  const std::uint64_t spread = (reinterpret_cast<std::uintptr_t>(&entry) * golden_ratio) >> 32;
-  return static_cast<unsigned>((spread * number_) >> 32);
+  return base::part_of(reinterpret_cast<std::uintptr_t>(&entry), number_);
 }
 
 void timers::begin() {
