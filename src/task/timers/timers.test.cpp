@@ -67,8 +67,11 @@ TEST_P(timers_of, each_timer_of_many_threads_expires_once_or_is_cancelled) {
   begin();
   constexpr std::size_t timers_each = 500;
   std::vector<std::unique_ptr<counted_timer>> all;
-  for (std::size_t i = 0; i < threads_of_test * timers_each; ++i)
+  std::counting_semaphore<> expired(0);
+  for (std::size_t i = 0; i < threads_of_test * timers_each; ++i) {
     all.push_back(std::make_unique<counted_timer>());
+    all.back()->done = &expired;
+  }
   std::atomic<int> cancelled{0};
   std::vector<std::thread> threads;
   for (std::size_t thread = 0; thread < threads_of_test; ++thread) {
@@ -87,19 +90,13 @@ TEST_P(timers_of, each_timer_of_many_threads_expires_once_or_is_cancelled) {
     });
   }
   for (std::thread& thread : threads) thread.join();
-  const auto late = std::chrono::steady_clock::now() + patience;
-  const auto expired = [&] {
-    int sum = 0;
-    for (const auto& entry : all) sum += entry->times;
-    return sum;
-  };
-  while (expired() + cancelled != static_cast<int>(all.size()) &&
-         std::chrono::steady_clock::now() < late)
-    std::this_thread::sleep_for(1ms);  // sleeps: until the last one has expired
-  EXPECT_EQ(expired() + cancelled, static_cast<int>(all.size()));
+  for (std::size_t i = static_cast<std::size_t>(cancelled); i < all.size(); ++i)
+    ASSERT_TRUE(expired.try_acquire_for(patience)) << i;
   for (const auto& entry : all) EXPECT_FALSE(entry->early);
-  while (clock_->count().strong != 0 && std::chrono::steady_clock::now() < late)
-    std::this_thread::sleep_for(1ms);  // sleeps: a function has returned before it is counted
+  clock_->shut_down();  // the last function has returned
+  int times = 0;
+  for (const auto& entry : all) times += entry->times;
+  EXPECT_EQ(times + cancelled, static_cast<int>(all.size()));
   EXPECT_EQ(clock_->count().armed, 0u);
   EXPECT_EQ(host_.holds, 0);
 }
