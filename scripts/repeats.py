@@ -50,13 +50,13 @@ def text_of(numbers, bound):
     return HEAD + f"# below {ENOUGH}: {bound}\n" + "\n".join(lines) + "\n"
 
 
-def suites_listed(root=ROOT):
-    entries = ledger.read_file(root / "tests/ledger/release.txt", ledger.parse) or {}
+def suites_listed():
+    entries = ledger.read_file(ROOT / "tests/ledger/release.txt", ledger.parse) or {}
     return {suite for suite, entry in entries.items() if entry.expected() > 0 and depends_on_time(suite)}
 
 
 def problems(numbers, bound, suites):
-    """What is wrong with the file, a sentence each."""
+    """The faults of the file, a sentence each."""
     said = [f"{suite} is not in tests/repeats.txt: run `./test --repeat {ENOUGH} --beside-load '^{suite}$'`, and commit that file"
             for suite in sorted(suites - set(numbers))]
     said += [f"{suite} is no suite of tests/ledger/release.txt any more: delete its line in tests/repeats.txt"
@@ -89,7 +89,7 @@ def main():
         print("\n".join(said or ["repeats"]))
         return 1 if said else 0
     if words == ["left"]:
-        print("\n".join(below(numbers)))
+        sys.stdout.writelines(f"{suite}\n" for suite in below(numbers))
         return 0
     if len(words) > 1 and words[0] == "record":
         numbers = counted(numbers, [junit.read(path) for path in words[1:]], suites_listed())
