@@ -39,8 +39,11 @@ class guarded_wheel {
   }
 
   // True: the thread may look at this wheel later than this timer's time, and must be notified.
-  bool arm(timer& entry) {
+  // The timer is written inside the lock alone: its function may have just told another thread,
+  // by a relaxed word, that it can be armed again.
+  bool arm(timer& entry, std::int64_t due_tick) {
     const auto lock = turns_.enter(mutex_);
+    entry.due_tick = due_tick;
     // A wheel that has been empty for long has not been advanced: catch up first.
     if (wheel_.empty()) wheel_.advance(runtime_->now_ns() / wheel::tick_ns);
     wheel_.insert(entry);

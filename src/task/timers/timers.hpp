@@ -43,8 +43,7 @@ class timers {
     // order: relaxed  begin() looks again inside its lock
     if (!has_begun_.load(std::memory_order_relaxed)) [[unlikely]]
       begin();
-    entry.due_tick = wheel::tick_of(due_ns);
-    if (wheel_of(entry).arm(entry)) wakes_.notify();
+    if (wheel_of(entry).arm(entry, wheel::tick_of(due_ns))) wakes_.notify();
   }
   bool cancel(timer& entry) noexcept { return wheel_of(entry).cancel(entry); }
   // As cancel, but does not wait for the timer's function to return: for a timer that keeps itself

@@ -101,6 +101,35 @@ TEST_P(timers_of, each_timer_of_many_threads_expires_once_or_is_cancelled) {
   EXPECT_EQ(host_.holds, 0);
 }
 
+// Its function says so by a word that orders nothing else: only the lock may order the rest.
+struct offered_timer final : timer {
+  offered_timer() noexcept : timer(&on_time, timer_source::after, true) {}
+  static void on_time(timer& self) noexcept {
+    // order: relaxed  what is tested
+    static_cast<offered_timer&>(self).is_free.store(true, std::memory_order_relaxed);
+  }
+  std::atomic<bool> is_free{true};
+};
+
+TEST_P(timers_of, a_timer_is_armed_again_as_soon_as_its_function_says_so) {
+  begin();
+  std::array<offered_timer, 8> all;
+  const auto wait_for = [](const offered_timer& entry) {
+    // order: relaxed  what is tested
+    while (!entry.is_free.load(std::memory_order_relaxed)) std::this_thread::yield();
+  };
+  for (int round = 0; round < 400; ++round) {
+    for (offered_timer& entry : all) {
+      wait_for(entry);
+      // order: relaxed  what is tested
+      entry.is_free.store(false, std::memory_order_relaxed);
+      clock_->arm(entry, clock_->now_ns());
+    }
+  }
+  for (const offered_timer& entry : all) wait_for(entry);
+  clock_->shut_down();
+}
+
 TEST_P(timers_of, an_earlier_timer_of_any_wheel_wakes_the_thread) {
   begin();
   std::vector<std::unique_ptr<counted_timer>> far;
