@@ -19,7 +19,7 @@ import ledger
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 FILE = ROOT / "tests/repeats.txt"
 ENOUGH = 20
-# Rooms whose suites do not depend on time: they read sources, compile, or run in one thread.
+# Rooms whose suites do not depend on time: they read sources, compile, or run in one thread; so do models and lints.
 REPEATABLE = {"tidy", "header", "ledger", "compile_fail", "docs", "package", "commands", "layout", "verdicts", "faults",
               "mutations", "reflect", "json", "cron", "fuzz", "fuzz_nats", "fuzz_cluster", "determinism"}
 # These measure time, and run alone (tests/README.md): a load would only make them slower.
@@ -32,7 +32,7 @@ BOUND = re.compile(rf"^# below {ENOUGH}: (\d+)$", re.MULTILINE)
 
 def depends_on_time(suite):
     room = suite.split("/")[0]
-    return suite not in MEASURE and room not in REPEATABLE and not room.startswith("model_")
+    return suite not in MEASURE and room not in REPEATABLE and not suite.startswith(("model_", "tools/lint_"))
 
 
 def read(text):
