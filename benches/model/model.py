@@ -25,6 +25,8 @@ EVENTS_A_LOOK = 64
 STOLEN = 8  # runnables in a steal among many workers; 64 at most
 ASKED_IN_VAIN = 0.1  # of all steals, which then make a membarrier
 PART_LINES = 4  # of an asked part: the request there and back, the part and its frame
+PATIENCE = 20000  # for which a thread without work waits for the answer of an owner of parts
+SILENT = 4  # owners that it asks in vain before it makes a membarrier
 WAITS_A_SETTLING = 8  # of a worker, between two times that it runs dry
 LEASES_A_SHARE = 16  # of a worker, before it changes the common count
 SPANS_A_SHARE = 32  # permits that a shard takes at once, with the exporter's defaults
@@ -63,9 +65,12 @@ def steal_now(cores, membarrier):
 
 
 def part_now(cores):
-    """A searcher for each two workers. The fences of those that ask in vain exclude each other."""
-    one = (1.5 * min(SEARCHED, cores) + PART_LINES) * LINE[cores]
-    return max(ASKED_IN_VAIN * MEMBARRIER[cores], one / (cores / 2))
+    """A searcher for each two workers, which asks other owners before it makes a membarrier for one
+    that did not answer. Membarriers exclude each other."""
+    asked = min(SILENT, cores - 1)
+    waits = PATIENCE * sum(ASKED_IN_VAIN**i for i in range(1, asked + 1))
+    one = (1.5 * min(SEARCHED, cores) + PART_LINES) * LINE[cores] + waits
+    return max(ASKED_IN_VAIN**asked * MEMBARRIER[cores], one / (cores / 2))
 
 
 def http(cores, door, common_changes, leases):

@@ -3,6 +3,7 @@
 #include "jobs/pool/job_pool.hpp"
 
 #include <algorithm>
+#include <array>
 #include <atomic>
 #include <chrono>
 #include <cstddef>
@@ -382,26 +383,36 @@ fork_frame* job_pool::steal_part(const fork_deques& mine, const fork_tree* only)
   // A searcher that refuses a part takes it out for a moment: some_left must not look meanwhile.
   std::unique_lock lock(mutex_, std::defer_lock);
   if (only != nullptr) lock.lock();
+  const auto wants = [only](const fork_frame& part) { return is_within(part, only); };
+  // Their owners have not answered. Others may answer: they are asked first.
+  std::array<job_queue*, silent_owners_max> silent;
+  std::size_t silent_count = 0;
   fork_frame* stolen = nullptr;
+  const auto steal_from_silent = [&] {
+    for (std::size_t i = 0; i < silent_count && stolen == nullptr; ++i)
+      stolen = silent[i]->parts.forks.steal(wants);
+    silent_count = 0;
+  };
   visit_queues(true, [&](job_queue& victim) {
     if (&victim.parts == &mine || !may_take_from(victim)) return false;
-    stolen =
-        victim.parts.loops.steal([only](const fork_frame& part) { return is_within(part, only); });
-    if (stolen == nullptr && victim.parts.forks.count() != 0) stolen = steal_fork(victim, only);
+    stolen = victim.parts.loops.steal(wants);
+    if (stolen != nullptr || victim.parts.forks.count() == 0) return stolen != nullptr;
+    const auto reply = ask_for_fork(victim, only);
+    stolen = reply.part;
+    if (!reply.by_owner) silent[silent_count++] = &victim;
+    if (silent_count == silent.size() || is_simulated()) steal_from_silent();
     return stolen != nullptr;
   });
+  if (stolen == nullptr) steal_from_silent();
   return stolen;
 }
 
-// Asks the owner if that runs parts, and answers at its next fork: a theft without its help
-// interrupts all processors of the program.
-fork_frame* job_pool::steal_fork(job_queue& victim, const fork_tree* only) noexcept {
-  if (victim.parts.is_visited() && !is_simulated() && victim.ask_for_part(only)) {
-    victim.parts.hurry();
-    const auto reply = victim.request.await(only);
-    if (reply.by_owner) return reply.part;
-  }
-  return victim.parts.forks.steal([only](const fork_frame& part) { return is_within(part, only); });
+// An owner that runs parts answers at its next fork: a theft without its help interrupts all
+// processors of the program.
+job_queue::part_reply job_pool::ask_for_fork(job_queue& victim, const fork_tree* only) noexcept {
+  if (!victim.parts.is_visited() || is_simulated() || !victim.ask_for_part(only)) return {};
+  victim.parts.hurry();
+  return victim.request.await(only);
 }
 
 void job_pool::answer(fork_deques& mine) noexcept {

@@ -120,8 +120,9 @@ class job_queue {
 
   std::thread::id owner{};  // none: any thread may become the owner; guarded by the pool's mutex
   fork_deques parts;        // of the forks and loops that the owner has begun
-  // by thieves, for a part of a fork
-  part_request<fork_frame, fork_tree, request_atomics> request;
+  using request_word = part_request<fork_frame, fork_tree, request_atomics>;
+  using part_reply = request_word::answered;
+  request_word request;  // by thieves, for a part of a fork
   // The pool's queues, the newest first: written before the queue is published, and never again.
   job_queue* older = nullptr;
   job_queue* last_victim = nullptr;  // owner: the queue at which its last search ended
