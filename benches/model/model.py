@@ -23,10 +23,9 @@ EVENT_SERVED = 1300  # of an event of I/O, with its recv
 EVENT_FETCHED = 120
 EVENTS_A_LOOK = 64
 STOLEN = 8  # runnables in a steal among many workers; 64 at most
-ASKED_IN_VAIN = 0.1  # of all steals, which then make a membarrier
+ASKED_IN_VAIN = 0.1  # of all asks; a steal makes a membarrier then
 PART_LINES = 4  # of an asked part: the request there and back, the part and its frame
 PATIENCE = 20000  # for which a thread without work waits for the answer of an owner of parts
-SILENT = 4  # owners that it asks in vain before it makes a membarrier
 WAITS_A_SETTLING = 8  # of a worker, between two times that it runs dry
 LEASES_A_SHARE = 16  # of a worker, before it changes the common count
 SPANS_A_SHARE = 32  # permits that a shard takes at once, with the exporter's defaults
@@ -64,13 +63,17 @@ def steal_now(cores, membarrier):
     return one / searchers
 
 
-def part_now(cores):
-    """A searcher for each two workers, which asks other owners before it makes a membarrier for one
-    that did not answer. Membarriers exclude each other."""
-    asked = min(SILENT, cores - 1)
+def part_now(cores, others_answer):
+    """A searcher for each two workers. An owner that does not answer is passed over; where no other
+    owner answers either, the searcher makes a membarrier, and these exclude each other."""
+    asked = min(SEARCHED, cores - 1) if others_answer else 1
     waits = PATIENCE * sum(ASKED_IN_VAIN**i for i in range(1, asked + 1))
     one = (1.5 * min(SEARCHED, cores) + PART_LINES) * LINE[cores] + waits
     return max(ASKED_IN_VAIN**asked * MEMBARRIER[cores], one / (cores / 2))
+
+
+def part_before(cores):
+    return MEMBARRIER[cores] + cores * LINE[cores]
 
 
 def http(cores, door, common_changes, leases):
@@ -103,7 +106,8 @@ ROWS = [
      lambda p: steal_now(p, MEMBARRIER[p]), True),
     ("steals, on a virtual machine", lambda p: steal_before(p, MEMBARRIER_VIRTUAL),
      lambda p: steal_now(p, MEMBARRIER_VIRTUAL), True),
-    ("parts of forks, by the pool's mutex", lambda p: MEMBARRIER[p] + p * LINE[p], part_now, True),
+    ("parts of forks, owners answer apart", part_before, lambda p: part_now(p, True), True),
+    ("parts of forks, owners silent together", part_before, lambda p: part_now(p, False), True),
     ("timers, armed and cancelled", lambda p: 2 * locked(p, 50, 3),
      lambda p: 2 * locked(p, 50, 2) / wheels(p), True),
     ("accepted connections, by one task", lambda p: 7000 + 4 * locked(p, 60, 3), "same", False),

@@ -2,8 +2,8 @@
 
 Usage: guide.py installed|sources|bare|hidden
 
-  installed  the section's commands install the library; each block that uses an installation builds a program, with g++ and
-             clang; then the installed tree is moved, and they do so again
+  installed  the section's commands install the library; each block that uses an installation builds a program; with TROUPE_DEEP
+             set, with g++ and clang; then the installed tree is moved, and they do so again
   sources    each block that builds the library with the program
   bare       as `installed`, for a system on which pkg-config finds neither liburing nor c-ares nor OpenSSL
   hidden     as `bare`, where the compiler finds none of their headers either (status 77 where that takes rights that we lack)
@@ -197,7 +197,8 @@ def use_installation(attempt, texts, compilers, core_only):
 
 
 def try_installed(attempt, texts, bare, hidden):
-    compilers = [COMPILER] + [CLANG] * (shutil.which(CLANG) is not None and COMPILER != CLANG)
+    is_deep = bool(os.environ.get("TROUPE_DEEP"))
+    compilers = [COMPILER] + [CLANG] * (is_deep and shutil.which(CLANG) is not None and COMPILER != CLANG)
     if bare:
         attempt.hide()
     for text in texts["install"]:
@@ -212,6 +213,8 @@ def try_installed(attempt, texts, bare, hidden):
         uses = run(["ninja", "-C", attempt.builds, "-t", "deps"], attempt.work, attempt.environment)
         if found := re.search(r"^ +\S*/(liburing\.h|ares\.h|openssl/ssl\.h)$", uses, re.MULTILINE):
             raise Failed(f"built without it, the library includes {found.group(1)}")
+        return
+    if not is_deep:
         return
     moved = attempt.work / "moved"
     (attempt.home / ".local").rename(moved)

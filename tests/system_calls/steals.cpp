@@ -6,6 +6,7 @@
 #include <atomic>
 #include <chrono>
 #include <cstdint>
+#include <cstdlib>
 #include <functional>
 #include <optional>
 #include <thread>
@@ -106,7 +107,8 @@ steal_counts share_parts(int trees) {
   return {is_quiet ? moved.load() : 0, made};
 }
 
-// Some 30 us with forks; counts whether another thread than its forker's has begun it.
+// A part of about 30 us that forks. It adds one to `moved` if another thread than its forker's
+// begins it.
 work<std::uint64_t> fork_briefly(std::thread::id forker, std::atomic<std::uint64_t>* moved) {
   if (std::this_thread::get_id() != forker) moved->fetch_add(1);
   std::atomic<std::uint64_t> inside{0};
@@ -131,14 +133,15 @@ task<> put_aside_in_task(int parts, const std::function<void()>* last,
   co_await std::move(all);
 }
 
-// Two workers sleep inside parts, with others in their deques; a third one has parts as well, and
-// answers. Counts what the fourth one takes: as interruptions, the parts of those that sleep.
+// Two workers sleep inside parts, and their deques hold more parts. The third worker has parts and
+// answers. `steals` counts the parts that the fourth takes from the third, `interruptions` the
+// sleepers' parts that it takes meanwhile.
 steal_counts share_beside_sleepers(int) {
   constexpr int parts = 400, sleepers = 2;
   std::atomic<std::uint64_t> from_sleepers{0}, from_busy{0};
   std::atomic<int> ready{0};
   std::atomic<bool> ends{false};
-  std::uint64_t interruptions = 0;
+  std::uint64_t before = 0, interruptions = 0;
   bool is_quiet = false;
   const std::function<void()> sleep = [&] {
     ++ready;
@@ -146,6 +149,7 @@ steal_counts share_beside_sleepers(int) {
   };
   const std::function<void()> begin = [&] {
     while (ready != sleepers) std::this_thread::yield();
+    before = from_sleepers;
   };
   runtime rt({.workers = sleepers + 2, .policy = policy::work_stealing});
   for (int i = 0; i < sleepers; ++i) rt.spawn(put_aside_in_task(parts, &sleep, &from_sleepers));
@@ -155,12 +159,12 @@ steal_counts share_beside_sleepers(int) {
     co_await std::move(all);
     is_quiet =
         10 * (ns_of(CLOCK_PROCESS_CPUTIME_ID) - used) >= 16 * (ns_of(CLOCK_MONOTONIC) - began);
-    interruptions = from_sleepers;
+    interruptions = from_sleepers - before;
     ends = true;
     ends.notify_all();
   });
   rt.run();
-  return {is_quiet ? from_busy.load() : 0, interruptions};
+  return {is_quiet && before < parts ? from_busy.load() : 0, interruptions};
 }
 
 // The fewest interruptions for each steal. A worker that has lost its processor does not answer.
@@ -185,7 +189,18 @@ std::optional<double> fewest_interruptions(steal_counts (*run_once)(int), double
   return least;
 }
 
-TEST(steals, a_busy_owner_is_asked_and_not_interrupted) {
+// Each test blocks workers, and needs as many as it asks for.
+class steals : public testing::Test {
+ protected:
+  void SetUp() override {
+    for (const char* name : {"TROUPE_POLICY", "TROUPE_WORKERS"}) {
+      const char* forced = std::getenv(name);
+      if (forced != nullptr && *forced != '\0') GTEST_SKIP() << name << " is set: " << forced;
+    }
+  }
+};
+
+TEST_F(steals, a_busy_owner_is_asked_and_not_interrupted) {
 #if TROUPE_TEST_SLOW
   GTEST_SKIP() << "needs an unsanitized build: a look at the other worker takes too long";
 #endif
@@ -194,7 +209,7 @@ TEST(steals, a_busy_owner_is_asked_and_not_interrupted) {
   EXPECT_LT(*least, 0.1) << "membarriers for each steal";
 }
 
-TEST(steals, an_owner_that_forks_is_asked_for_its_parts) {
+TEST_F(steals, an_owner_that_forks_is_asked_for_its_parts) {
 #if TROUPE_TEST_SLOW
   GTEST_SKIP() << "needs an unsanitized build: a look at the other worker takes too long";
 #endif
@@ -204,17 +219,17 @@ TEST(steals, an_owner_that_forks_is_asked_for_its_parts) {
   EXPECT_LT(*least, 1) << "membarriers for each stolen part";
 }
 
-TEST(steals, an_owner_that_does_not_answer_is_left_alone_while_others_do) {
+TEST_F(steals, an_owner_that_does_not_answer_is_left_alone_while_others_do) {
 #if TROUPE_TEST_SLOW
   GTEST_SKIP() << "needs an unsanitized build: an answer takes too long";
 #endif
-  const auto least = fewest_interruptions(&share_beside_sleepers, 0.2);
+  const auto least = fewest_interruptions(&share_beside_sleepers, 0.5);
   if (!least) GTEST_SKIP() << "needs quiet processors";
-  EXPECT_LT(*least, 0.2) << "parts of sleepers for each stolen part";
+  EXPECT_LT(*least, 0.5) << "parts of sleepers for each stolen part";
 }
 
 // A filter of system calls that the program installs when the runtime has started.
-TEST(steals, a_membarrier_that_is_refused_after_the_start_is_warned_of_once) {
+TEST_F(steals, a_membarrier_that_is_refused_after_the_start_is_warned_of_once) {
   using namespace std::chrono_literals;
   std::atomic<int> warnings{0};
   warning seen;

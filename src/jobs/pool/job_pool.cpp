@@ -3,7 +3,6 @@
 #include "jobs/pool/job_pool.hpp"
 
 #include <algorithm>
-#include <array>
 #include <atomic>
 #include <chrono>
 #include <cstddef>
@@ -25,6 +24,8 @@ namespace {
 
 constexpr std::int64_t slice_ns = 500'000;  // of a runner's turn; a job is not interrupted
 constexpr std::int64_t linger_ns = 50'000;  // how long a runner that finds nothing stays
+// How long searches pass over an owner that has not answered.
+constexpr std::int64_t passed_over_ns = 500'000;
 
 const char* describe_runner(sched::message*, void*, sched::message_act) {
   return "lazies and forks";
@@ -66,6 +67,11 @@ bool is_within(const fork_frame& part, const fork_tree* only) noexcept {
     tree = tree->within;
   }
   return true;
+}
+
+template <class Deque>
+fork_frame* steal_within(Deque& deque, const fork_tree* only) noexcept {
+  return deque.steal([only](const fork_frame& part) { return is_within(part, only); });
 }
 
 // The owner's newest part.
@@ -379,40 +385,47 @@ bool job_pool::help(const job& with, waiting_thread* wants_work) noexcept {
   return true;
 }
 
+// An owner that does not answer is passed over while another one may: a theft without its help
+// interrupts all processors of the program. In the end each deque was either asked or tried.
 fork_frame* job_pool::steal_part(const fork_deques& mine, const fork_tree* only) noexcept {
   // A searcher that refuses a part takes it out for a moment: some_left must not look meanwhile.
   std::unique_lock lock(mutex_, std::defer_lock);
   if (only != nullptr) lock.lock();
-  const auto wants = [only](const fork_frame& part) { return is_within(part, only); };
-  // Their owners have not answered. Others may answer: they are asked first.
-  std::array<job_queue*, silent_owners_max> silent;
-  std::size_t silent_count = 0;
-  fork_frame* stolen = nullptr;
-  const auto steal_from_silent = [&] {
-    for (std::size_t i = 0; i < silent_count && stolen == nullptr; ++i)
-      stolen = silent[i]->parts.forks.steal(wants);
-    silent_count = 0;
+  const auto is_victim = [&](const job_queue& queue) {
+    return &queue.parts != &mine && may_take_from(queue);
   };
+  fork_frame* stolen = nullptr;
   visit_queues(true, [&](job_queue& victim) {
-    if (&victim.parts == &mine || !may_take_from(victim)) return false;
-    stolen = victim.parts.loops.steal(wants);
-    if (stolen != nullptr || victim.parts.forks.count() == 0) return stolen != nullptr;
-    const auto reply = ask_for_fork(victim, only);
-    stolen = reply.part;
-    if (!reply.by_owner) silent[silent_count++] = &victim;
-    if (silent_count == silent.size() || is_simulated()) steal_from_silent();
+    if (!is_victim(victim)) return false;
+    stolen = steal_within(victim.parts.loops, only);
+    if (stolen == nullptr && victim.parts.forks.count() != 0) stolen = ask_or_steal(victim, only);
     return stolen != nullptr;
   });
-  if (stolen == nullptr) steal_from_silent();
+  if (stolen != nullptr || is_simulated()) return stolen;
+  visit_queues(false, [&](job_queue& victim) {
+    if (is_victim(victim)) stolen = steal_within(victim.parts.forks, only);
+    return stolen != nullptr;
+  });
   return stolen;
 }
 
-// An owner that runs parts answers at its next fork: a theft without its help interrupts all
-// processors of the program.
-job_queue::part_reply job_pool::ask_for_fork(job_queue& victim, const fork_tree* only) noexcept {
-  if (!victim.parts.is_visited() || is_simulated() || !victim.ask_for_part(only)) return {};
-  victim.parts.hurry();
-  return victim.request.await(only);
+// An owner that runs parts answers at its next fork. One that did not is passed over for a while;
+// then it is asked once more, and loses a part if it is silent still: its parts do not wait for as
+// long as other owners answer.
+fork_frame* job_pool::ask_or_steal(job_queue& victim, const fork_tree* only) noexcept {
+  fork_deques& parts = victim.parts;
+  if (!parts.is_visited() || is_simulated()) return steal_within(parts.forks, only);
+  // order: relaxed (all)  a hint
+  const std::int64_t silent_since = victim.silent_since_ns.load(std::memory_order_relaxed);
+  const std::int64_t now = base::now_ns();
+  if (silent_since != 0 && now - silent_since < passed_over_ns) return nullptr;
+  if (!victim.ask_for_part(only)) return nullptr;  // another searcher asks
+  parts.hurry();
+  const auto reply = victim.request.await(only);
+  if (reply.by_owner && silent_since == 0) return reply.part;
+  victim.silent_since_ns.store(reply.by_owner ? 0 : now, std::memory_order_relaxed);
+  if (reply.by_owner) return reply.part;
+  return silent_since == 0 ? nullptr : steal_within(parts.forks, only);
 }
 
 void job_pool::answer(fork_deques& mine) noexcept {

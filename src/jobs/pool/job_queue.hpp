@@ -120,9 +120,10 @@ class job_queue {
 
   std::thread::id owner{};  // none: any thread may become the owner; guarded by the pool's mutex
   fork_deques parts;        // of the forks and loops that the owner has begun
-  using request_word = part_request<fork_frame, fork_tree, request_atomics>;
-  using part_reply = request_word::answered;
-  request_word request;  // by thieves, for a part of a fork
+  // by thieves, for a part of a fork
+  part_request<fork_frame, fork_tree, request_atomics> request;
+  // When thieves found that the owner does not answer; 0: it does. A hint, which thieves write.
+  std::atomic<std::int64_t> silent_since_ns{0};
   // The pool's queues, the newest first: written before the queue is published, and never again.
   job_queue* older = nullptr;
   job_queue* last_victim = nullptr;  // owner: the queue at which its last search ended

@@ -3,7 +3,8 @@
 // A searcher that finds parts in a deque writes a request into the word beside it. The owner takes
 // its oldest part and answers with it, at its next fork or when it checks the clock. No processor
 // is interrupted, and the part costs two cache lines. A searcher whose patience is over withdraws
-// its request, and takes the part itself, by a membarrier (work_deque::steal).
+// its request, and asks other owners; job_pool::steal_part says when it takes a part itself, by a
+// membarrier (work_deque::steal).
 // Owner: answer. Searchers: ask, then await; one of them is let in.
 // Invariants
 //   Q1  a part with which the owner answers is taken by the searcher that asks, and by no other

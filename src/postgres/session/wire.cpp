@@ -254,6 +254,7 @@ task<std::shared_ptr<wire>> try_place(const request_for_wire& wanted, place at, 
   const PGVerbosity chosen = PQsetErrorVerbosity(opened->pg, PQERRORS_VERBOSE);
   PostgresPollingStatusType wants = PGRES_POLLING_WRITING;
   if (PQstatus(opened->pg) == CONNECTION_BAD) refuse(opened->pg);
+  // A server greets in a few KiB. With 16 MiB a flood reached the connection's time limit first.
   constexpr std::size_t greeting_max = 1024 * 1024;
   for (std::size_t greeting = 0;;) {
     // libpq may have closed this socket for another one at each step.

@@ -39,8 +39,8 @@ class guarded_wheel {
   }
 
   // True: the thread may look at this wheel later than this timer's time, and must be notified.
-  // The timer is written inside the lock alone: its function may have just told another thread,
-  // by a relaxed word, that it can be armed again.
+  // The timer is written only inside the lock: its function may have just told another thread, by a
+  // relaxed word, that it can be armed again.
   bool arm(timer& entry, std::int64_t due_tick) {
     const auto lock = turns_.enter(mutex_);
     entry.due_tick = due_tick;

@@ -101,7 +101,8 @@ TEST_P(timers_of, each_timer_of_many_threads_expires_once_or_is_cancelled) {
   EXPECT_EQ(host_.holds, 0);
 }
 
-// Its function says so by a word that orders nothing else: only the lock may order the rest.
+// A timer whose function reports by a relaxed word that it can be armed again. Only the lock orders
+// the rest.
 struct offered_timer final : timer {
   offered_timer() noexcept : timer(&on_time, timer_source::after, true) {}
   static void on_time(timer& self) noexcept {
