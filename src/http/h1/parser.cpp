@@ -5,13 +5,17 @@
 #include <algorithm>
 #include <charconv>
 #include <cstddef>
+#include <cstdint>
+#include <memory>
 #include <new>
 #include <span>
 #include <string_view>
+#include <type_traits>
 #include <vector>
 
 #include "base/invariant.hpp"
 #include "base/text/digit.hpp"
+#include "base/text/eight_letters.hpp"
 #include "http/h1/target.hpp"
 
 namespace troupe::http {
@@ -32,9 +36,19 @@ bool is_line_end(std::string_view section, std::size_t at) noexcept {
 
 // Reads "HTTP/1.0" or "HTTP/1.1" at `at`. Returns 0 or 1, or -1 for anything else.
 int minor_version_at(std::string_view section, std::size_t at) noexcept {
-  if (section.substr(at, 7) != "HTTP/1." || at + 7 >= section.size()) return -1;
-  const char minor = section[at + 7];
-  return minor == '0' || minor == '1' ? minor - '0' : -1;
+  if (at + 8 > section.size()) return -1;
+  const std::uint64_t word = base::load_eight(section.data() + at);
+  if (word == base::load_eight("HTTP/1.1")) return 1;
+  return word == base::load_eight("HTTP/1.0") ? 0 : -1;
+}
+
+// Whether `text` is the word, which has small letters alone, but for the case of its letters.
+template <std::size_t Bytes>
+bool is_word(std::string_view text, const char (&word)[Bytes]) noexcept {
+  if (text.size() != Bytes - 1) return false;
+  int differing = 0;
+  for (std::size_t i = 0; i + 1 < Bytes; ++i) differing |= (text[i] | 0x20) ^ word[i];
+  return differing == 0;
 }
 
 // Skips one empty line: old clients send one behind a body.
@@ -75,9 +89,12 @@ start_line check_request_line(std::string_view section, std::string_view target,
   head.method = method_named(head.method_name);
   head.target = target;
   const std::size_t end = space + 1 + target.size();
-  if (section[end] != ' ' || section.substr(end + 1, 5) != "HTTP/") return {fault::bad_start_line};
+  if (section[end] != ' ') return {fault::bad_start_line};
   head.minor_version = minor_version_at(section, end + 1);
-  if (head.minor_version < 0) return {fault::bad_version};
+  if (head.minor_version < 0) {
+    const bool names_http = section.substr(end + 1).starts_with("HTTP/");
+    return {names_http ? fault::bad_version : fault::bad_start_line};
+  }
   if (!is_line_end(section, end + 9)) return {fault::bad_line_end};
   return {fault::none, end + 11};
 }
@@ -151,19 +168,19 @@ fault check_meaning(side reads, message_head& head) noexcept {
   for (const field field : head.fields) {
     switch (field.name.size()) {
       case 4:
-        if (same_word(field.name, "host")) {
+        if (is_word(field.name, "host")) {
           ++hosts;
           host = field.value;
         }
         break;
       case 6:
-        if (reads == side::requests && same_word(field.name, "expect")) {
+        if (reads == side::requests && is_word(field.name, "expect")) {
           if (!same_word(field.value, "100-continue")) return fault::bad_expectation;
           head.expects_continue = head.minor_version == 1;
         }
         break;
       case 7:
-        if (same_word(field.name, "upgrade")) upgrade_field = true;
+        if (is_word(field.name, "upgrade")) upgrade_field = true;
         break;
       case 10:
         if (same_word(field.name, "connection")) {
@@ -492,7 +509,8 @@ parser::step parser::name_unknown_method(std::string_view input) {
 }
 
 fault parser::check_head(std::string_view section) {
-  head_ = {};
+  static_assert(std::is_trivially_destructible_v<message_head>);
+  std::construct_at(&head_);  // assignment would write a second head first
   const std::string_view target(first_ + target_at_, target_bytes_);
   const start_line line = side_ == side::requests ? check_request_line(section, target, head_)
                                                   : check_status_line(section, head_);

@@ -1,9 +1,13 @@
 #include "troupe/http/router.hpp"
 
 #include <algorithm>
+#include <bit>
+#include <cstdint>
 #include <unordered_map>
 #include <vector>
 
+#include "base/mix_bits.hpp"
+#include "base/text/eight_letters.hpp"
 #include "http/routing/folder.hpp"
 #include "troupe/base/error.hpp"
 
@@ -20,10 +24,15 @@ struct segment {
 
 constexpr unsigned bit_of(method verb) noexcept { return 1u << static_cast<unsigned>(verb); }
 
+// Of paths that the program chose: it takes half as many instructions as std::hash.
 struct text_hash {
   using is_transparent = void;
   std::size_t operator()(std::string_view text) const noexcept {
-    return std::hash<std::string_view>()(text);
+    std::uint64_t sum = text.size();
+    const std::string_view last = text.size() < 8 ? text : text.substr(text.size() - 8);
+    for (; text.size() > 8; text.remove_prefix(8))
+      sum = std::rotl((sum ^ base::load_eight(text.data())) * base::golden_step, 23);
+    return base::mix_bits(sum ^ base::load_few(last));
   }
 };
 
