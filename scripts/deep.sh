@@ -4,7 +4,7 @@
 # In a run of everything: of the suites, and of a build without a compiler cache, of which that of release is
 # needed in any case.
 slice_seconds_max=${TROUPE_SLICE_SECONDS:-480}
-slice_build_seconds_max=240
+slice_build_seconds_max=120
 declare -A slice_reasons=([no_compiler]="clang++-22 is missing" [unconfigured]="cannot be configured"
   [broken]="does not build" [empty]="no suite ran to its end" [limit]="ended at its limit of $slice_seconds_max s, or $slice_build_seconds_max s of building")
 slice_passes_min=20
