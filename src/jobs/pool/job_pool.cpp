@@ -395,13 +395,15 @@ fork_frame* job_pool::steal_part(const fork_deques& mine, const fork_tree* only)
     return &queue.parts != &mine && may_take_from(queue);
   };
   fork_frame* stolen = nullptr;
+  bool passes_over = false;
   visit_queues(true, [&](job_queue& victim) {
     if (!is_victim(victim)) return false;
     stolen = steal_within(victim.parts.loops, only);
-    if (stolen == nullptr && victim.parts.forks.count() != 0) stolen = ask_or_steal(victim, only);
+    if (stolen == nullptr && victim.parts.forks.count() != 0)
+      stolen = ask_or_steal(victim, only, passes_over);
     return stolen != nullptr;
   });
-  if (stolen != nullptr || is_simulated()) return stolen;
+  if (stolen != nullptr || !passes_over) return stolen;
   visit_queues(false, [&](job_queue& victim) {
     if (is_victim(victim)) stolen = steal_within(victim.parts.forks, only);
     return stolen != nullptr;
@@ -412,20 +414,28 @@ fork_frame* job_pool::steal_part(const fork_deques& mine, const fork_tree* only)
 // An owner that runs parts answers at its next fork. One that did not is passed over for a while;
 // then it is asked once more, and loses a part if it is silent still: its parts do not wait for as
 // long as other owners answer.
-fork_frame* job_pool::ask_or_steal(job_queue& victim, const fork_tree* only) noexcept {
+fork_frame* job_pool::ask_or_steal(job_queue& victim, const fork_tree* only,
+                                   bool& passes_over) noexcept {
   fork_deques& parts = victim.parts;
   if (!parts.is_visited() || is_simulated()) return steal_within(parts.forks, only);
   // order: relaxed (all)  a hint
   const std::int64_t silent_since = victim.silent_since_ns.load(std::memory_order_relaxed);
   const std::int64_t now = base::now_ns();
-  if (silent_since != 0 && now - silent_since < passed_over_ns) return nullptr;
-  if (!victim.ask_for_part(only)) return nullptr;  // another searcher asks
+  if (silent_since != 0 && now - silent_since < passed_over_ns) {
+    passes_over = true;
+    return nullptr;
+  }
+  if (!victim.ask_for_part(only)) return steal_within(parts.forks, only);  // another searcher asks
   parts.hurry();
   const auto reply = victim.request.await(only);
-  if (reply.by_owner && silent_since == 0) return reply.part;
-  victim.silent_since_ns.store(reply.by_owner ? 0 : now, std::memory_order_relaxed);
-  if (reply.by_owner) return reply.part;
-  return silent_since == 0 ? nullptr : steal_within(parts.forks, only);
+  if (reply.by_owner) {
+    if (silent_since != 0) victim.silent_since_ns.store(0, std::memory_order_relaxed);
+    return reply.part;
+  }
+  victim.silent_since_ns.store(now, std::memory_order_relaxed);
+  if (silent_since != 0) return steal_within(parts.forks, only);
+  passes_over = true;
+  return nullptr;
 }
 
 void job_pool::answer(fork_deques& mine) noexcept {

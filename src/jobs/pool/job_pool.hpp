@@ -192,7 +192,7 @@ class job_pool {
   template <class Look>
   void visit_queues(bool from_next, const Look& look) const noexcept;
   job* steal_job(const job_queue& mine) noexcept;
-  fork_frame* ask_or_steal(job_queue& victim, const fork_tree* only) noexcept;
+  fork_frame* ask_or_steal(job_queue& victim, const fork_tree* only, bool& passes_over) noexcept;
   job_queue& add_queue();
   void note_stolen(job& item) noexcept;
   bool run_one(job_queue& mine, fork_worker_state& parts, bool jobs_first, bool hands_on) noexcept;
