@@ -42,7 +42,7 @@ int minor_version_at(std::string_view section, std::size_t at) noexcept {
   return word == base::load_eight("HTTP/1.0") ? 0 : -1;
 }
 
-// Whether `text` is the word, which has small letters alone, but for the case of its letters.
+// Whether `text` is the word but for the case of its letters. The word has lower-case letters only.
 template <std::size_t Bytes>
 bool is_word(std::string_view text, const char (&word)[Bytes]) noexcept {
   if (text.size() != Bytes - 1) return false;
