@@ -193,10 +193,12 @@ std::optional<double> fewest_interruptions(steal_counts (*run_once)(int), double
 class steals : public testing::Test {
  protected:
   void SetUp() override {
-    for (const char* name : {"TROUPE_POLICY", "TROUPE_WORKERS"}) {
-      const char* forced = std::getenv(name);
-      if (forced != nullptr && *forced != '\0') GTEST_SKIP() << name << " is set: " << forced;
-    }
+    const auto is_set = [](const char* name) {
+      const char* const value = std::getenv(name);
+      return value != nullptr && *value != '\0';
+    };
+    if (is_set("TROUPE_POLICY")) GTEST_SKIP() << "TROUPE_POLICY is set";
+    if (is_set("TROUPE_WORKERS")) GTEST_SKIP() << "TROUPE_WORKERS is set";
   }
 };
 

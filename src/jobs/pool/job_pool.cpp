@@ -418,7 +418,7 @@ fork_frame* job_pool::ask_or_steal(job_queue& victim, const fork_tree* only,
                                    bool& passes_over) noexcept {
   fork_deques& parts = victim.parts;
   if (!parts.is_visited() || is_simulated()) return steal_within(parts.forks, only);
-  // order: relaxed (all)  a hint
+  // order: relaxed  a hint
   const std::int64_t silent_since = victim.silent_since_ns.load(std::memory_order_relaxed);
   const std::int64_t now = base::now_ns();
   if (silent_since != 0 && now - silent_since < passed_over_ns) {
@@ -429,9 +429,11 @@ fork_frame* job_pool::ask_or_steal(job_queue& victim, const fork_tree* only,
   parts.hurry();
   const auto reply = victim.request.await(only);
   if (reply.by_owner) {
+    // order: relaxed  a hint
     if (silent_since != 0) victim.silent_since_ns.store(0, std::memory_order_relaxed);
     return reply.part;
   }
+  // order: relaxed  a hint
   victim.silent_since_ns.store(now, std::memory_order_relaxed);
   if (silent_since != 0) return steal_within(parts.forks, only);
   passes_over = true;
