@@ -447,11 +447,11 @@ TEST_P(scopes, a_child_may_cancel_its_scope) {
 // Sleeps in its handler, and says whether that was cancelled.
 struct slow_server {
   std::atomic<int>* cancelled_ones;
-  std::atomic<bool>* begun = nullptr;
+  std::atomic<int>* begun = nullptr;  // calls
   task<> serve() { return ask_on({}); }
   task<> pass_on(ref<slow_server> to) { return ask_on(to); }
   task<> ask_on(ref<slow_server> to) {
-    if (begun != nullptr) *begun = true;
+    if (begun != nullptr) ++*begun;
     try {
       if (to) {
         co_await to.ask<&slow_server::serve>();
@@ -467,8 +467,8 @@ struct slow_server {
 
 TEST_P(scopes, a_failure_cancels_what_children_and_body_ask_of_other_actors) {
   runtime rt(options());
-  std::atomic<int> cancelled_ones{0};
-  const auto make = [&] { return rt.spawn<slow_server>(slow_server{&cancelled_ones}); };
+  std::atomic<int> cancelled_ones{0}, begun{0};
+  const auto make = [&] { return rt.spawn<slow_server>(slow_server{&cancelled_ones, &begun}); };
   const std::array<ref<slow_server>, 4> servers{make(), make(), make(), make()};
   const auto text = value_of(
       rt, error_of([&](task_scope& s) -> task<> {
@@ -476,7 +476,10 @@ TEST_P(scopes, a_failure_cancels_what_children_and_body_ask_of_other_actors) {
         s.spawn([&]() -> task<> {
           co_await when_all(servers[2].ask<&slow_server::serve>(), sleep_for(1h));
         });
-        s.spawn(fail("the first", 5ms));
+        s.spawn([&]() -> task<> {
+          while (begun != 4) co_await sleep_for(1ms);
+          co_await fail("the first");
+        });
         co_await servers[3].ask<&slow_server::serve>();
       }));
   EXPECT_EQ(text, "the first");
@@ -486,7 +489,7 @@ TEST_P(scopes, a_failure_cancels_what_children_and_body_ask_of_other_actors) {
 TEST_P(scopes, cancel_leaves_what_the_body_asks_and_ends_what_the_children_ask) {
   runtime rt(options());
   std::atomic<int> cancelled_ones{0}, at_the_end{0};
-  std::atomic<bool> begun{false};
+  std::atomic<int> begun{0};
   struct quick {
     std::atomic<int>* cancelled_ones;
     task<int> wait() {
@@ -502,7 +505,7 @@ TEST_P(scopes, cancel_leaves_what_the_body_asks_and_ends_what_the_children_ask) 
                        co_await scope([&](task_scope& s) -> task<> {
                          s.spawn([&]() -> task<> { co_await server.ask<&slow_server::serve>(); });
                          future<int> asked = other.ask<&quick::wait>();
-                         while (!begun) co_await sleep_for(1ms);
+                         while (begun == 0) co_await sleep_for(1ms);
                          s.cancel();
                          got = co_await std::move(asked);
                          at_the_end = cancelled_ones.load();
