@@ -85,6 +85,18 @@ std::int64_t ns_of(clockid_t clock) {
   return now.tv_sec * std::int64_t{1'000'000'000} + now.tv_nsec;
 }
 
+// Since it was made: whether the program had at least so many tenths of a processor.
+class processor_time {
+ public:
+  bool had(std::int64_t tenths) const {
+    return 10 * (ns_of(CLOCK_PROCESS_CPUTIME_ID) - used_) >=
+           tenths * (ns_of(CLOCK_MONOTONIC) - began_);
+  }
+
+ private:
+  std::int64_t began_ = ns_of(CLOCK_MONOTONIC), used_ = ns_of(CLOCK_PROCESS_CPUTIME_ID);
+};
+
 // Counts no steals if the two workers had not nearly two processors.
 steal_counts share_parts(int trees) {
   constexpr int depth = 10;
@@ -94,14 +106,13 @@ steal_counts share_parts(int trees) {
   std::uint64_t made = 0;
   bool is_quiet = false;
   rt.spawn([&]() -> task<> {
-    const std::int64_t began = ns_of(CLOCK_MONOTONIC), used = ns_of(CLOCK_PROCESS_CPUTIME_ID);
+    const processor_time since;
     for (int i = 0; i < trees; ++i) {
       auto whole = fork_halves(std::this_thread::get_id(), depth, &moved);
       co_await std::move(whole);
     }
     made = membarriers.load() - membarriers_before;
-    is_quiet =
-        10 * (ns_of(CLOCK_PROCESS_CPUTIME_ID) - used) >= 18 * (ns_of(CLOCK_MONOTONIC) - began);
+    is_quiet = since.had(18);
   });
   rt.run();
   return {is_quiet ? moved.load() : 0, made};
@@ -155,10 +166,9 @@ steal_counts share_beside_sleepers(int) {
   for (int i = 0; i < sleepers; ++i) rt.spawn(put_aside_in_task(parts, &sleep, &from_sleepers));
   rt.spawn([&]() -> task<> {
     auto all = put_aside(parts, &begin, &from_busy);
-    const std::int64_t began = ns_of(CLOCK_MONOTONIC), used = ns_of(CLOCK_PROCESS_CPUTIME_ID);
+    const processor_time since;
     co_await std::move(all);
-    is_quiet =
-        10 * (ns_of(CLOCK_PROCESS_CPUTIME_ID) - used) >= 16 * (ns_of(CLOCK_MONOTONIC) - began);
+    is_quiet = since.had(16);
     interruptions = from_sleepers - before;
     ends = true;
     ends.notify_all();

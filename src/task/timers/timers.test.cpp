@@ -106,7 +106,7 @@ TEST_P(timers_of, each_timer_of_many_threads_expires_once_or_is_cancelled) {
 struct offered_timer final : timer {
   offered_timer() noexcept : timer(&on_time, timer_source::after, true) {}
   static void on_time(timer& self) noexcept {
-    // order: relaxed  what is tested
+    // order: relaxed  only the lock of the wheel may order the two threads
     static_cast<offered_timer&>(self).is_free.store(true, std::memory_order_relaxed);
   }
   std::atomic<bool> is_free{true};
@@ -116,13 +116,13 @@ TEST_P(timers_of, a_timer_is_armed_again_as_soon_as_its_function_says_so) {
   begin();
   std::array<offered_timer, 8> all;
   const auto wait_for = [](const offered_timer& entry) {
-    // order: relaxed  what is tested
+    // order: relaxed  only the lock of the wheel may order the two threads
     while (!entry.is_free.load(std::memory_order_relaxed)) std::this_thread::yield();
   };
   for (int round = 0; round < 400; ++round) {
     for (offered_timer& entry : all) {
       wait_for(entry);
-      // order: relaxed  what is tested
+      // order: relaxed  only the lock of the wheel may order the two threads
       entry.is_free.store(false, std::memory_order_relaxed);
       clock_->arm(entry, clock_->now_ns());
     }
