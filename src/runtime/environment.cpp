@@ -117,8 +117,9 @@ policy policy_named(const std::string& wanted) {
   if (wanted == "work_stealing") return policy::work_stealing;
   if (wanted == "shared_queue") return policy::shared_queue;
   if (wanted == "simulated") return policy::simulated;
+  if (wanted == "one_thread") return policy::one_thread;
   throw option_error("troupe: environment variable TROUPE_POLICY=" + wanted +
-                     ": must be work_stealing, shared_queue or simulated");
+                     ": must be work_stealing, shared_queue, simulated or one_thread");
 }
 
 // TROUPE_WORKERS is the limit of whoever starts the program. A simulation has the number that the
@@ -129,6 +130,10 @@ void resolve_workers(runtime_options& options) {
   const bool is_limited = read_number("TROUPE_WORKERS", 1, workers_max, number);
   if (options.policy == policy::simulated) {
     if (options.workers == 0) options.workers = of_simulations;
+    return;
+  }
+  if (options.policy == policy::one_thread) {
+    options.workers = 1;
     return;
   }
   if (is_limited && (options.workers == 0 || options.workers > number))

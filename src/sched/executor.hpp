@@ -51,7 +51,19 @@ class executor {
 
 class poller;
 
-// The pool: an executor with threads of its own.
+// The timers, for a pool whose worker expires them (runtime_options, policy::one_thread).
+class timekeeper {
+ public:
+  // By that worker, in no turn and outside of its lock: expires the timers that are due. Returns
+  // when the next one is due, or INT64_MAX.
+  virtual std::int64_t expire_due() noexcept = 0;
+
+ protected:
+  timekeeper() = default;
+  ~timekeeper() = default;
+};
+
+// The pool: an executor with threads of its own, or with the thread that calls run().
 class policy : public executor {
  public:
   // Ends the threads, each after its current turn, and discards the queued runnables. Called once,
@@ -77,6 +89,9 @@ class policy : public executor {
   // Called once, on any thread: from now on the pool's threads also wait for I/O. The poller must
   // live as long as the pool.
   virtual void attach(poller& io) = 0;
+
+  // Any thread: a timer has been armed that is due before the time that expire_due() returned.
+  virtual void expire_soon() noexcept {}
 };
 
 }  // namespace troupe::sched

@@ -104,6 +104,7 @@ enum class rested : std::uint8_t {
   over,      // its limit is over, or the wake-up was spurious
   notified,  // the parker was notified
   with_io,   // events were fetched; the worker is still inside
+  due,       // of the worker of a caller: timers may be due, or it is asked to return
 };
 
 // A worker that has entered the door sleeps in the poller, where a notify of its parker wakes it.

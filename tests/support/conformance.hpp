@@ -45,6 +45,11 @@ struct setting {
   std::uint64_t seed = 1;
 };
 
+// Whether handlers run in the thread that calls run().
+constexpr bool runs_inside_run(troupe::policy policy) {
+  return policy == troupe::policy::simulated || policy == troupe::policy::one_thread;
+}
+
 inline const char* name_of(troupe::policy policy) {
   switch (policy) {
     case troupe::policy::work_stealing:
@@ -53,6 +58,8 @@ inline const char* name_of(troupe::policy policy) {
       return "shared_queue";
     case troupe::policy::simulated:
       return "simulated";
+    case troupe::policy::one_thread:
+      return "one_thread";
   }
   return "unknown";
 }
@@ -77,6 +84,7 @@ inline std::vector<setting> all_settings() {
       all.push_back({troupe::policy::work_stealing, workers, 1});
     all.push_back({troupe::policy::shared_queue, 2, 1});
     all.push_back({troupe::policy::simulated, 1, 1});
+    all.push_back({troupe::policy::one_thread, 1, 1});
     return all;
   }
   for (const troupe::policy policy :
@@ -84,6 +92,7 @@ inline std::vector<setting> all_settings() {
     for (const unsigned workers : {1u, 2u, 3u, 8u}) all.push_back({policy, workers, 1});
   }
   for (const std::uint64_t seed : {1u, 2u, 3u}) all.push_back({troupe::policy::simulated, 1, seed});
+  all.push_back({troupe::policy::one_thread, 1, 1});
   return all;
 }
 
@@ -91,13 +100,14 @@ inline std::vector<setting> all_settings() {
 inline std::vector<setting> each_policy() {
   return {{troupe::policy::work_stealing, 2, 1},
           {troupe::policy::shared_queue, 2, 1},
-          {troupe::policy::simulated, 1, 1}};
+          {troupe::policy::simulated, 1, 1},
+          {troupe::policy::one_thread, 1, 1}};
 }
 
 // For behaviour of real threads.
 inline std::vector<setting> threaded_settings() {
   std::vector<setting> all = all_settings();
-  std::erase_if(all, [](const setting& kept) { return kept.policy == troupe::policy::simulated; });
+  std::erase_if(all, [](const setting& kept) { return runs_inside_run(kept.policy); });
   return all;
 }
 
@@ -133,14 +143,15 @@ class scoped_environment {
   bool was_set_ = false;
 };
 
+inline void skip_other_policies(policy needed) {
+  const char* forced = std::getenv("TROUPE_POLICY");
+  if (forced != nullptr && *forced != '\0' && forced != std::string(name_of(needed)))
+    GTEST_SKIP() << "TROUPE_POLICY is set: " << forced;
+}
+
 class conformance : public testing::TestWithParam<setting> {
  protected:
-  void SetUp() override {
-    const char* forced = std::getenv("TROUPE_POLICY");
-    if (forced != nullptr && *forced != '\0' && forced != std::string(name_of(GetParam().policy))) {
-      GTEST_SKIP() << "TROUPE_POLICY is set: " << forced;
-    }
-  }
+  void SetUp() override { skip_other_policies(GetParam().policy); }
   void TearDown() override {
     if (HasFailure()) std::printf("%s\n", repeat_line(GetParam().seed).c_str());
   }
@@ -154,7 +165,9 @@ class conformance : public testing::TestWithParam<setting> {
   }
 
   // Handlers run beside the test's own thread, whether or not that thread is in run().
-  bool threaded() const { return GetParam().policy != troupe::policy::simulated; }
+  bool threaded() const { return !runs_inside_run(GetParam().policy); }
+  // Time is virtual, and a seed makes all choices.
+  bool simulated() const { return GetParam().policy == policy::simulated; }
   unsigned workers() const { return GetParam().workers; }
 };
 

@@ -46,6 +46,7 @@ inline std::vector<io_setting> all_io_settings() {
     for (const unsigned workers : {1u, 2u, 8u})
       all.push_back({{policy::work_stealing, workers, 1}, by});
     all.push_back({{policy::shared_queue, 2, 1}, by});
+    all.push_back({{policy::one_thread, 1, 1}, by});
   }
   all.push_back({{policy::work_stealing, 4, 1}, io_backend::epoll, 4});
   for (const std::uint64_t seed : {1u, 2u, 3u, 4u, 5u})
@@ -53,11 +54,6 @@ inline std::vector<io_setting> all_io_settings() {
   return all;
 }
 
-inline void skip_other_policies(const io_setting& tested) {
-  const char* forced = std::getenv("TROUPE_POLICY");
-  if (forced != nullptr && *forced != '\0' && forced != std::string(name_of(tested.on.policy)))
-    GTEST_SKIP() << "TROUPE_POLICY is set: " << forced;
-}
 // The reactors that are made from now on have the setting's shards, and the timers as many wheels.
 inline runtime_options options_for(const io_setting& tested) {
   io::set_shards(tested.shards);
@@ -72,7 +68,7 @@ inline runtime_options options_for(const io_setting& tested) {
 
 class io_conformance : public testing::TestWithParam<io_setting> {
  protected:
-  void SetUp() override { skip_other_policies(GetParam()); }
+  void SetUp() override { skip_other_policies(GetParam().on.policy); }
   runtime_options options() const { return options_for(GetParam()); }
   bool threaded() const { return GetParam().on.policy != policy::simulated; }
   // Checks that all descriptors are closed afterwards.

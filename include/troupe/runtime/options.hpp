@@ -31,6 +31,11 @@ enum class policy {
   work_stealing,
   shared_queue,  // one queue for all workers; the simple reference
   simulated,  // one thread inside run(), seeded choices, virtual time; a seed replays the same run
+  // One thread, which is the one inside run(): it is the only worker, and also runs the actors of
+  // on_main and the timers. Nothing happens outside of run(), run_once() and poll(). A system call
+  // costs less in a process with one thread. blocking(), pinned() and `observe` still start
+  // threads.
+  one_thread,
 };
 
 // An exception that left a handler, the constructor of a pinned actor, or a posted procedure.
@@ -90,7 +95,8 @@ struct runtime_options {
   // and cgroup quota), or 3 if that number is unknown. At most 1024; more is an option_error. If
   // the environment variable TROUPE_WORKERS is set, it replaces 0, and is an upper limit of a
   // number that is set here. The simulated policy has one thread; with it this number (4 for 0)
-  // only decides into how many parts parallel work is cut.
+  // only decides into how many parts parallel work is cut. policy::one_thread has one worker,
+  // whatever this number is.
   unsigned workers = 0;
 
   // Default work_stealing. The environment variable TROUPE_POLICY (the policy's name) overrides it.

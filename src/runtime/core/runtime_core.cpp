@@ -35,6 +35,8 @@
 namespace troupe {
 namespace {
 
+using sched::rounds;
+
 actor::limits limits_of(const turn_limits& chosen) {
   return {chosen.messages, chosen.time.count()};
 }
@@ -65,6 +67,19 @@ std::uint8_t ready_units_of(sched::choice_source* source) {
   return static_cast<std::uint8_t>(1 + source->decide(once));
 }
 
+tasks::time_kept_by keeper_of_time(policy chosen) noexcept {
+  switch (chosen) {
+    case policy::simulated:
+      return tasks::time_kept_by::simulation;
+    case policy::one_thread:
+      return tasks::time_kept_by::worker;
+    case policy::work_stealing:
+    case policy::shared_queue:
+      break;
+  }
+  return tasks::time_kept_by::own_thread;
+}
+
 }  // namespace
 
 runtime_core::runtime_core(runtime_options chosen)
@@ -73,6 +88,7 @@ runtime_core::runtime_core(runtime_options chosen)
       aside(options.blocking_threads) {
   try {
     system->is_simulated = options.policy == policy::simulated;
+    system->runs_inside_run = system->is_simulated || options.policy == policy::one_thread;
     // order: relaxed  no turn has begun yet
     if (system->is_simulated)
       system->slow_path_flags.fetch_or(actor::actor_system::simulates, std::memory_order_relaxed);
@@ -85,7 +101,7 @@ runtime_core::runtime_core(runtime_options chosen)
     system->observes_dead_letters = options.on_dead_letter != nullptr;
     system->began_ns = system->is_simulated ? 0 : now_ns();
     sched::runtime_host& self = *this;
-    clock = std::make_unique<tasks::timers>(self, !system->is_simulated, options.workers);
+    clock = std::make_unique<tasks::timers>(self, keeper_of_time(options.policy), options.workers);
     if (options.observe) clock->count_sources();
     const auto chooses = [](void* actor, std::uint32_t count) noexcept {
       return tasks::runtime_state::of(actor).runtime.choose_case(count);
@@ -275,8 +291,9 @@ void runtime_core::print_never_run(std::uint64_t lost) noexcept {
                 "run_once() or poll() before the "
                 "runtime ends",
                 static_cast<unsigned long long>(lost), lost == 1 ? "" : "s",
-                simulated_ != nullptr ? "a simulated program, which runs inside it, are"
-                                      : "actors of the main thread are");
+                simulated_ != nullptr    ? "a simulated program, which runs inside it, are"
+                : inside_run_ != nullptr ? "a program of one thread, which runs inside it, are"
+                                         : "actors of the main thread are");
   failure_lines::write_text(text);
 }
 
@@ -293,6 +310,13 @@ void runtime_core::make_executors(std::unique_ptr<sched::choice_source> source) 
     simulated_ = executor.get();
     main_lane = &simulated_->add_lane();
     pool = std::move(executor);
+  } else if (options.policy == policy::one_thread) {
+    auto executor = std::make_unique<sched::work_stealing>(
+        sched::work_stealing_options{1, options.seed, clock.get()}, alive_, self);
+    inside_run_ = executor.get();
+    main_lane = executor.get();
+    clock->notify(*executor);
+    pool = std::move(executor);
   } else {
     main_ = std::make_unique<sched::thread_executor>(alive_, self, &wakes_);
     main_lane = main_.get();
@@ -300,7 +324,7 @@ void runtime_core::make_executors(std::unique_ptr<sched::choice_source> source) 
       pool = std::make_unique<sched::shared_queue>(options.workers, alive_, self);
     } else {
       pool = std::make_unique<sched::work_stealing>(
-          sched::work_stealing_options{options.workers, options.seed}, alive_, self);
+          sched::work_stealing_options{options.workers, options.seed, nullptr}, alive_, self);
     }
   }
   io.choice = static_cast<std::uint8_t>(options.io);
@@ -481,6 +505,8 @@ void runtime_core::post(unique_function<void()> procedure) {
 void runtime_core::wake_main() noexcept {
   if (simulated_ != nullptr) {
     simulated_->poke();
+  } else if (inside_run_ != nullptr) {
+    inside_run_->caller().ask_back();
   } else if (main_) {
     main_->poke();
   }
@@ -608,6 +634,7 @@ constexpr int turns_a_round = 64;
 // Simulated: I/O may complete between any two turns, and timers may expire there, since turns take
 // time.
 bool runtime_core::step_main() {
+  if (inside_run_ != nullptr) return false;  // wait_main() runs the turns
   if (simulated_ == nullptr) return main_->run_one();
   clock->expire();
   return (simulated_->has_io() && simulated_->choose(sched::choice_kind::look_at_io, 4) == 0 &&
@@ -648,7 +675,8 @@ bool runtime_core::tells_of_deadlock() {
   return system->deadlocks->search() != 0 || !is_out_of_work();
 }
 
-void runtime_core::wait_main(std::chrono::nanoseconds at_most) {
+// Under policy::one_thread this runs the turns as well: so many rounds of them.
+void runtime_core::wait_main(std::chrono::nanoseconds at_most, rounds inside_run) {
   using namespace std::chrono;
   steady_clock::time_point limit = steady_clock::time_point::max();
   if (at_most < hours(24 * 365)) limit = steady_clock::now() + at_most;
@@ -656,7 +684,12 @@ void runtime_core::wait_main(std::chrono::nanoseconds at_most) {
     std::lock_guard lock(stop_mutex_);
     if (stop_) limit = std::min(limit, stop_->deadline);
   }
-  if (simulated_ != nullptr) {
+  if (inside_run_ != nullptr) {
+    const bool is_limited = limit != steady_clock::time_point::max();
+    const std::int64_t until_ns =
+        is_limited ? base::now_ns() + nanoseconds(limit - steady_clock::now()).count() : INT64_MAX;
+    inside_run_->caller().work(until_ns, inside_run);
+  } else if (simulated_ != nullptr) {
     // Limited to a day: some libraries add to the limit and overflow.
     simulated_->wait_until(std::min(limit, steady_clock::now() + hours(24)));
   } else if (limit == steady_clock::time_point::max()) {
@@ -665,6 +698,15 @@ void runtime_core::wait_main(std::chrono::nanoseconds at_most) {
     main_->wait_for(
         std::max(nanoseconds(1), duration_cast<nanoseconds>(limit - steady_clock::now())));
   }
+}
+
+int runtime_core::wake_descriptor() {
+  if (inside_run_ != nullptr) {
+    throw usage_error(
+        "troupe: wake_descriptor: policy::one_thread has none: its timers and I/O are served only "
+        "inside run(), run_once() and poll(); call poll() at intervals, or use another policy");
+  }
+  return wakes_.open();
 }
 
 // The main thread leaves for a loop of the user's own, in which its descriptor wakes it. A
@@ -756,7 +798,7 @@ bool runtime_core::run_round(std::chrono::nanoseconds at_most) {
   entry round(*this);
   round.answers_stop = false;
   if (!step_all() && at_most.count() > 0 && !alive_.empty()) {
-    wait_main(at_most);
+    wait_main(at_most, rounds::one);
     step_all();
   }
   failures.throw_first();
@@ -777,6 +819,7 @@ bool runtime_core::run_round(std::chrono::nanoseconds at_most) {
 // Does the main thread's work that is due now: at most one round of its queue. False when there was
 // none.
 bool runtime_core::step_all() {
+  if (inside_run_ != nullptr) return inside_run_->caller().work(base::now_ns(), rounds::one);
   bool any = false;
   for (int turns = 0; turns < turns_a_round && (step_main() || pass_time()); ++turns) any = true;
   return any;
@@ -789,7 +832,7 @@ bool runtime_core::run_until_out_of_work() {
     if (stop_asked_.load(std::memory_order_relaxed)) carry_out_stop();
     if (step_main() || pass_time()) continue;
     if (!alive_.empty()) {
-      wait_main();
+      wait_main(std::chrono::nanoseconds::max(), rounds::all);
     } else if (!end_overdue() && is_out_of_work()) {  // else holds may count again
       if (tells_of_deadlock()) continue;
       break;

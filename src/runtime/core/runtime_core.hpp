@@ -31,6 +31,7 @@
 #include "sched/outstanding_work.hpp"
 #include "sched/policies/simulated.hpp"
 #include "sched/policies/thread_executor.hpp"
+#include "sched/stealing/work_stealing.hpp"
 #include "sched/wake_descriptor.hpp"
 #include "task/running/running.hpp"
 #include "task/timers/timers.hpp"
@@ -56,7 +57,7 @@ class runtime_core final : public std::enable_shared_from_this<runtime_core>,
   void run();
   // Waits for at most that span if there is nothing to do.
   bool run_round(std::chrono::nanoseconds at_most);
-  int wake_descriptor() { return wakes_.open(); }
+  int wake_descriptor();
   void stop(stop_mode mode, std::chrono::nanoseconds deadline);
   void hold() noexcept override;
   void release() noexcept override;
@@ -138,7 +139,7 @@ class runtime_core final : public std::enable_shared_from_this<runtime_core>,
   sched::executor& make_lane(const std::string& name, std::uint16_t index);
   void wake_main() noexcept;
   bool step_main();
-  void wait_main(std::chrono::nanoseconds at_most = std::chrono::nanoseconds::max());
+  void wait_main(std::chrono::nanoseconds at_most, sched::rounds inside_run);
   void go_elsewhere() noexcept;
   void come_back() noexcept;
   bool pass_time();
@@ -175,9 +176,10 @@ class runtime_core final : public std::enable_shared_from_this<runtime_core>,
   // calls of blocking(); the side pool also runs others
   std::atomic<std::size_t> blocking_calls_{0};
 
-  sched::wake_descriptor wakes_;           // of the main thread
-  sched::simulated* simulated_ = nullptr;  // the pool, under the simulated policy; else null
-  // the main thread's queue, under the other policies
+  sched::wake_descriptor wakes_;                // of the main thread
+  sched::simulated* simulated_ = nullptr;       // the pool, under the simulated policy; else null
+  sched::work_stealing* inside_run_ = nullptr;  // the pool, under policy::one_thread; else null
+  // the main thread's queue, under the policies whose pool has threads
   std::unique_ptr<sched::thread_executor> main_;
   std::mutex pinned_mutex_;
   std::map<std::string, std::uint16_t> pinned_indices_;

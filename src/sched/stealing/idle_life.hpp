@@ -55,6 +55,8 @@ struct watch_times {
 //   void take_what_came(Worker&)  after rested::with_io: the worker is counted as busy and leaves
 //                                 the poller. It serves the events that it has fetched after
 //                                 find_work(), when it has left its other roles
+//   void count_as_busy(Worker&)   after rested::due: the worker looks at the timers, and whether it
+//                                 is asked to return, after find_work()
 //   unsigned workers()            how many workers there are
 //   void wake(Worker*)            notifies the worker, if not null
 // Worker needs the members that idle_workers needs.
@@ -63,13 +65,14 @@ class idle_life {
  public:
   idle_life(Pool& pool, Worker& self) noexcept : pool_(pool), self_(self) {}
 
-  // True when the worker has work in its queue and is counted as busy; false at the pool's end.
+  // True when the worker is counted as busy: it has work in its queue, or something to look at;
+  // false at the pool's end.
   bool find_work() {
     while (!pool_.ending()) {
       if (!pool_.idle_workers_.lead_or_sleep(self_)) {
         const wakened how = sleep_until_called();
         if (how == wakened::to_end) return false;
-        if (how == wakened::with_io) return true;
+        if (how == wakened::with_work) return true;
       }
       if (search()) return true;
     }
@@ -77,7 +80,7 @@ class idle_life {
   }
 
  private:
-  enum class wakened : std::uint8_t { called, with_io, to_end };
+  enum class wakened : std::uint8_t { called, with_work, to_end };
 
   // The searcher's role: searches, and sleeps as the timed searcher or dozing in between. When this
   // returns the worker has left the role.
@@ -103,7 +106,7 @@ class idle_life {
       if ((pool_.inbox_has_some() || left_alone()) && pool_.idle_workers_.resume(self_)) continue;
       if (!timed && !dozing) {
         const wakened how = sleep_until_called();
-        if (how != wakened::called) return how == wakened::with_io;
+        if (how != wakened::called) return how == wakened::with_work;
         watch_ns = Times::first;
         continue;
       }
@@ -113,7 +116,7 @@ class idle_life {
       do {
         const std::chrono::nanoseconds limit(watch_ns);
         const rested how = pool_.rest(self_, &limit, !timed);
-        if (how == rested::with_io) return go_with_io();
+        if (brings_work(how)) return go_with(how);
         if (how == rested::notified) watch_ns = Times::first;
         if (pool_.ending()) return false;
       } while (!pool_.idle_workers_.resume(self_));
@@ -139,9 +142,13 @@ class idle_life {
   // order: relaxed  as in worker::unwatched; for the cases that this misses see R4 of idle_workers
   bool is_lonely() { return pool_.idle_workers_.lonely().load(std::memory_order_relaxed) != 0; }
 
-  bool go_with_io() {
+  static bool brings_work(rested how) noexcept {
+    return how == rested::with_io || how == rested::due;
+  }
+
+  bool go_with(rested how) {
     const bool searcher = pool_.idle_workers_.depart(self_);
-    pool_.take_what_came(self_);
+    how == rested::with_io ? pool_.take_what_came(self_) : pool_.count_as_busy(self_);
     if (searcher) {
       pool_.take_gift(self_);
       pool_.idle_workers_.stop_searching();
@@ -153,9 +160,9 @@ class idle_life {
 
   wakened sleep_until_called() {
     for (;;) {
-      if (pool_.rest(self_, nullptr, true) == rested::with_io) {
-        go_with_io();
-        return wakened::with_io;
+      if (const rested how = pool_.rest(self_, nullptr, true); brings_work(how)) {
+        go_with(how);
+        return wakened::with_work;
       }
       if (pool_.ending()) return wakened::to_end;
       if (pool_.idle_workers_.called(self_)) return wakened::called;

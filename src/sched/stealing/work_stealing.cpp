@@ -35,14 +35,14 @@ std::uint64_t add(std::atomic<std::uint64_t>& counter, std::uint64_t n) noexcept
 
 }  // namespace
 
-work_stealing::work_stealing(outstanding_work& alive, runtime_host& host) noexcept
-    : alive_(alive), runtime_(host) {}
+work_stealing::work_stealing(outstanding_work& alive, runtime_host& host, timekeeper* time) noexcept
+    : alive_(alive), runtime_(host), caller_(*this, time) {}
 
 // Delegates to the private constructor: then, if a thread cannot be started, the destructor runs
 // and ends those that were.
 work_stealing::work_stealing(const work_stealing_options& options, outstanding_work& alive,
                              runtime_host& host)
-    : work_stealing(alive, host) {
+    : work_stealing(alive, host, options.time) {
   idle_workers_.set_searchers_max(1 + (options.workers - 1) / static_cast<unsigned>(group_workers));
   workers_.reserve(options.workers);
   for (unsigned i = 0; i < options.workers; ++i) {
@@ -50,12 +50,14 @@ work_stealing::work_stealing(const work_stealing_options& options, outstanding_w
                                                     (options.seed + i) * 0x9E3779B97F4A7C15u));
     workers_.back()->number = i;
   }
-  for (unsigned i = 0; i < options.workers; ++i) {
-    workers_[i]->thread = std::thread([this, i] {
-      base::name_this_thread("worker", i + 1);
-      base::worker_number = i + 1;
+  if (caller_.is_used()) return;
+  for (worker* w : workers_) {
+    w->thread = std::thread([this, w] {
+      const auto number = static_cast<unsigned>(w->number + 1);
+      base::name_this_thread("worker", number);
+      base::worker_number = number;
       base::make_crash_stack();
-      work(*workers_[i]);
+      work(*w);
     });
   }
 }
@@ -94,6 +96,7 @@ void work_stealing::shut_down() {
   for (worker* w : workers_) {
     if (w->thread.joinable()) w->thread.join();
   }
+  if (caller_.is_used() && !workers_.empty()) caller_.end(*workers_.front());
   const auto discard = [this](runnable& item) {
     item.type->discard(item);
     if (alive_.leave()) runtime_.out_of_work();
@@ -120,8 +123,8 @@ void work_stealing::work(worker& self) {
 }
 
 // Runs turns until the worker's queue and the inbox are empty. The worker is inside its lock,
-// except during turns.
-void work_stealing::run_queue_dry(worker& self) {
+// except during turns. False: the worker of a caller returns, and may have left work.
+bool work_stealing::run_queue_dry(worker& self) {
   serve(self);
   self.lock.enter();
   for (;;) {
@@ -132,7 +135,7 @@ void work_stealing::run_queue_dry(worker& self) {
       self.deactivate_all();
       if (self.queue.empty()) {
         self.lock.leave();
-        if (!take_inbox(self)) return;
+        if (!take_inbox(self)) return true;
         self.lock.enter();
         continue;
       }
@@ -157,6 +160,8 @@ void work_stealing::run_queue_dry(worker& self) {
         finish_turn(self, *item, after);
         if (ending()) break;
         self.lock.leave();
+        if (caller_.is_used() && caller_.returns()) [[unlikely]]
+          return false;
         poll(self);
         self.lock.enter();
         continue;
@@ -179,6 +184,7 @@ void work_stealing::run_queue_dry(worker& self) {
   }
   self.lock.leave();
   discard_all(self);
+  return true;
 }
 
 // At a stop each operation whose event was fetched completes. Then the owner discards the queued
@@ -238,6 +244,8 @@ bool work_stealing::housekeeping(worker& self, std::uint64_t turns) {
   if (turns < self.rebalance_after) return false;
   rebalance(self, now, turns);
   if (!self.fetched.empty()) return true;
+  if (caller_.is_used() && caller_.is_due(now)) [[unlikely]]
+    return true;
   // order: relaxed  a hint
   if (poller_.load(std::memory_order_relaxed) == nullptr || now - self.polled_at_ns < poll_every_ns)
     return false;
@@ -275,7 +283,8 @@ void work_stealing::rebalance(worker& self, std::int64_t now, std::uint64_t turn
   const std::size_t start = next_random(self.random) % workers_.size();
   for (std::size_t i = 0; i < std::min<std::size_t>(bound.looks, workers_.size()); ++i) {
     worker& candidate = *workers_[(start + i) % workers_.size()];
-    const pace theirs = &candidate == &self ? pace{} : look_at(candidate, now, rebalance_memory_ns);
+    const pace theirs =
+        &candidate == &self ? pace{} : pace::of(candidate, now, rebalance_memory_ns);
     if (theirs.backlog_ns <= most || load_of(candidate, theirs.is_stuck) == 0) continue;
     most = theirs.backlog_ns;
     is_stuck = theirs.is_stuck;
@@ -455,7 +464,7 @@ bool work_stealing::steal_somewhere(worker& self) {
 bool work_stealing::steal_if_worth(worker& self, worker& victim, std::int64_t now) {
   // order: relaxed  a hint; an idle worker has nothing (W3)
   if (&victim == &self || !victim.busy.load(std::memory_order_relaxed)) return false;
-  const pace seen = look_at(victim, now);
+  const pace seen = pace::of(victim, now);
   const std::int64_t worth =
       seen.turn_ns < short_turn_ns ? worth_stealing_short_ns : worth_stealing_ns;
   if (seen.backlog_ns < worth || !victim.has_some_left() ||
@@ -472,7 +481,7 @@ bool work_stealing::steal_if_worth(worker& self, worker& victim, std::int64_t no
 bool work_stealing::steal_by_hint(worker& self, std::int64_t now) {
   worker* const victim = std::exchange(self.victim, nullptr);
   if (victim == nullptr) return false;
-  const pace seen = look_at(*victim, now);
+  const pace seen = pace::of(*victim, now);
   if (seen.turn_ns != 0) self.victim_turn_ns = seen.turn_ns;
   const std::size_t left = victim->backlog();
   if (!is_worth_a_call(left, self.victim_turn_ns) ||
@@ -484,8 +493,8 @@ bool work_stealing::steal_by_hint(worker& self, std::int64_t now) {
 }
 
 bool work_stealing::is_worth_a_call(std::size_t left, std::int64_t turn_ns) noexcept {
-  return left != 0 &&
-         (turn_ns >= stuck_ns || static_cast<std::int64_t>(left) * turn_ns >= worth_calling_ns);
+  return left != 0 && (turn_ns >= pace::stuck_ns ||
+                       static_cast<std::int64_t>(left) * turn_ns >= worth_calling_ns);
 }
 
 // Calls one sleeper for the work that the victim still has, and one for the work that this worker
@@ -506,28 +515,6 @@ void work_stealing::call_for(worker& victim, std::int64_t turn_ns) noexcept {
     woken.victim = &victim;
     woken.victim_turn_ns = turn_ns;
   }));
-}
-
-// How much work the victim has, by its pace since it was last looked at, or since it became busy.
-work_stealing::pace work_stealing::look_at(worker& victim, std::int64_t now,
-                                           std::int64_t memory) noexcept {
-  // order: relaxed (all)  hints
-  const std::uint64_t turns = victim.turns.load(std::memory_order_relaxed);
-  const std::int64_t span = now - victim.seen_at_ns.load(std::memory_order_relaxed);
-  const std::uint64_t done = turns - victim.seen_turns.load(std::memory_order_relaxed);
-  // Another searcher has looked a moment ago, or with a later clock: that shows nothing of the
-  // pace.
-  if (span < pace_span_min_ns) return {};
-  if (done == 0) {
-    // The victim is stuck in one turn: whatever waits there is worth taking.
-    return span >= stuck_ns ? pace{worth_stealing_short_ns * 1000, span, span >= rebalance_every_ns}
-                            : pace{};
-  }
-  victim.seen_turns.store(turns, std::memory_order_relaxed);  // order: relaxed  as above
-  victim.seen_at_ns.store(now, std::memory_order_relaxed);    // order: relaxed  as above
-  if (span > memory) return {};
-  const std::int64_t turn_ns = span / static_cast<std::int64_t>(done);
-  return {static_cast<std::int64_t>(victim.backlog()) * turn_ns, turn_ns, false};
 }
 
 // False when the owner stays inside its lock, or when another searcher does.
@@ -726,6 +713,8 @@ void work_stealing::poll(worker& self) {
 
 // Serves the events that this worker has fetched, or stolen. Outside of the lock and of the door.
 void work_stealing::serve(worker& self) {
+  if (caller_.is_used()) [[unlikely]]
+    caller_.expire();
   const unsigned events = self.fetched.count();
   if (events == 0) return;
   // Others may take the events that it has not begun, as they may take runnables behind a turn
@@ -804,6 +793,8 @@ rested work_stealing::rest(worker& self, const std::chrono::nanoseconds* limit,
   self.parks.store(self.parks.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
   // order: acquire  as take_io
   poller* io = poller_.load(std::memory_order_acquire);
+  if (caller_.is_used()) [[unlikely]]
+    return caller_.rest(self, inside ? io : nullptr);
   if (io != nullptr && inside && io->door.try_enter())
     return rest_inside(*io, self.fetched, self.parker, limit);
   if (limit != nullptr) return self.parker.wait_for(*limit) ? rested::notified : rested::over;

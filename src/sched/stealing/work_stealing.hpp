@@ -19,8 +19,10 @@
 #include "sched/outstanding_work.hpp"
 #include "sched/poller.hpp"
 #include "sched/runtime_host.hpp"
+#include "sched/stealing/caller_life.hpp"
 #include "sched/stealing/idle_life.hpp"
 #include "sched/stealing/idle_workers.hpp"
+#include "sched/stealing/pace.hpp"
 #include "sched/stealing/worker.hpp"
 
 namespace troupe::sched {
@@ -28,6 +30,9 @@ namespace troupe::sched {
 struct work_stealing_options {
   unsigned workers = 1;
   std::uint64_t seed = 1;  // for the searcher's choice of victims
+  // Not null: the pool starts no thread. Its only worker is the thread that calls work_here(),
+  // which also expires these timers.
+  timekeeper* time = nullptr;
 };
 
 class work_stealing final : public policy {
@@ -44,31 +49,30 @@ class work_stealing final : public policy {
   not_quiet for_each_quiet(const std::function<void(runnable&)>& look) override;
   std::size_t queued() const override;
   void attach(poller& io) override;
+  void expire_soon() noexcept override { caller_.expire_soon(); }
+
+  // The thread that is the worker of a pool without a thread.
+  caller_life<work_stealing, worker>& caller() noexcept { return caller_; }
+
   unsigned workers() const noexcept override { return static_cast<unsigned>(workers_.size()); }
   unsigned io_shards() const noexcept override {
     return static_cast<unsigned>((workers_.size() + group_workers - 1) / group_workers);
   }
 
  private:
-  work_stealing(outstanding_work& alive, runtime_host& host) noexcept;
+  work_stealing(outstanding_work& alive, runtime_host& host, timekeeper* time) noexcept;
 
   // A victim whose whole queue takes less time than this is left alone: it will be done before a
   // searcher could begin. Turns shorter than short_turn_ns are hardly worth the cache lines that
   // move with them: their queue must be worth worth_stealing_short_ns.
   static constexpr std::int64_t worth_stealing_ns = 30'000, short_turn_ns = 500,
                                 worth_stealing_short_ns = 300'000;
-  // A victim that is in one turn for longer than this is stuck.
-  static constexpr std::int64_t stuck_ns = 40'000;
-  // Looks at a victim that follow each other faster do not show its pace.
-  static constexpr std::int64_t pace_span_min_ns = 1'000;
   // A searcher that has stolen from a victim with long turns calls others for the work that it
   // left, or cannot do at once, if that work takes at least this time: a call costs the searcher 12
   // µs.
   static constexpr std::int64_t worth_calling_ns = 100'000;
-  // A searcher's observations of a victim longer ago than this are ignored.
-  static constexpr std::int64_t memory_ns = 4'000'000;
-  // The same for a busy worker that rebalances. Longer, since turns_per_rebalance turns may take
-  // long.
+  // As pace::memory_ns, for a busy worker that rebalances. Longer, since turns_per_rebalance turns
+  // may take long.
   static constexpr std::int64_t rebalance_memory_ns = 1'000'000'000;
   // How often a busy worker compares its queue with the others'. Where there is I/O, a worker with
   // a short queue compares more often: a worker that is alone with a connection would else answer
@@ -112,7 +116,7 @@ class work_stealing final : public policy {
 
   // A worker's life, in order.
   void work(worker& self);
-  void run_queue_dry(worker& self);
+  bool run_queue_dry(worker& self);
   void discard_all(worker& self);
   void finish_turn(worker& self, runnable& item, after_turn after) noexcept;
   bool housekeeping(worker& self, std::uint64_t turns);
@@ -120,6 +124,7 @@ class work_stealing final : public policy {
 
   // The members that idle_life needs of its pool.
   friend class idle_life<work_stealing, worker>;
+  friend class caller_life<work_stealing, worker>;
   // order: relaxed  the notify that follows the store makes a sleeper look; a busy worker sees it
   // soon
   bool ending() const noexcept { return ending_.load(std::memory_order_relaxed); }
@@ -159,7 +164,7 @@ class work_stealing final : public policy {
   enum class approach : std::uint8_t { ask, revoke };
   // A victim whose turns are longer than a searcher waits for an answer is not asked.
   static approach approach_to(std::int64_t turn_ns) noexcept {
-    return turn_ns < stuck_ns ? approach::ask : approach::revoke;
+    return turn_ns < pace::stuck_ns ? approach::ask : approach::revoke;
   }
   static bool enter_as_searcher(worker& victim, approach how) noexcept;
   bool steal_from(worker& self, worker& victim, worker::share most, unsigned at_most,
@@ -169,13 +174,6 @@ class work_stealing final : public policy {
   void hand_on(worker& self) noexcept;
   void call_for(worker& victim, std::int64_t turn_ns) noexcept;
 
-  struct pace {
-    std::int64_t backlog_ns = 0;  // how long the whole queue takes; 0: not known yet
-    std::int64_t turn_ns = 0;     // the mean
-    // and for so long that even its only queued runnable should be taken away
-    bool is_stuck = false;
-  };
-  static pace look_at(worker& victim, std::int64_t now, std::int64_t memory = memory_ns) noexcept;
   static bool is_worth_a_call(std::size_t left, std::int64_t turn_ns) noexcept;
   std::uint64_t sum_of(std::atomic<std::uint64_t> worker::*counter) const noexcept;
   void show_busy(worker& self) noexcept;
@@ -184,6 +182,7 @@ class work_stealing final : public policy {
 
   outstanding_work& alive_;
   runtime_host& runtime_;
+  caller_life<work_stealing, worker> caller_;
   std::vector<worker*> workers_;  // from worker's free list
   std::atomic<bool> ending_{false};
   std::atomic<poller*> poller_{nullptr};

@@ -13,6 +13,10 @@ namespace {
 
 std::atomic<unsigned> chosen_wheels{0};
 
+std::int64_t time_of(std::int64_t tick) noexcept {
+  return tick > INT64_MAX / wheel::tick_ns ? INT64_MAX : tick * wheel::tick_ns;
+}
+
 unsigned wheels_for(unsigned workers) noexcept {
   constexpr unsigned with_one_wheel_max = 16, workers_a_wheel = 8;
   // order: relaxed  a test sets it before there are timers
@@ -28,13 +32,13 @@ void timers::set_wheels(unsigned number) noexcept {
   chosen_wheels.store(number, std::memory_order_relaxed);
 }
 
-timers::timers(sched::runtime_host& host, bool has_thread, unsigned workers)
-    : number_(has_thread ? wheels_for(workers) : 1),
+timers::timers(sched::runtime_host& host, time_kept_by keeper, unsigned workers)
+    : number_(keeper == time_kept_by::own_thread ? wheels_for(workers) : 1),
       wheels_(new guarded_wheel[number_]),
-      has_begun_(!has_thread),
-      has_thread_(has_thread),
+      has_begun_(keeper != time_kept_by::own_thread),
+      keeper_(keeper),
       runtime_(host) {
-  for (unsigned i = 0; i < number_; ++i) wheels_[i].serve(host, has_thread);
+  for (unsigned i = 0; i < number_; ++i) wheels_[i].serve(host, keeper != time_kept_by::simulation);
 }
 
 timers::~timers() { shut_down(); }
@@ -60,6 +64,16 @@ void timers::shut_down() {
   wakes_.notify();
   if (thread_.joinable()) thread_.join();
 }
+
+void timers::expire_soon() noexcept {
+  if (pool_ != nullptr) {
+    pool_->expire_soon();
+  } else {
+    wakes_.notify();
+  }
+}
+
+std::int64_t timers::expire_due() noexcept { return time_of(expire_wheels()); }
 
 std::int64_t timers::expire_wheels() {
   std::int64_t next = wheel::never;
@@ -88,7 +102,7 @@ std::optional<std::int64_t> timers::next_ns() {
   std::int64_t next = wheel::never;
   for (unsigned i = 0; i < number_; ++i) next = std::min(next, wheels_[i].next_tick());
   if (next == wheel::never) return std::nullopt;
-  return next > INT64_MAX / wheel::tick_ns ? INT64_MAX : next * wheel::tick_ns;
+  return time_of(next);
 }
 
 void timers::expire() { static_cast<void>(expire_wheels()); }

@@ -2,7 +2,7 @@
 //
 // The thread does nothing else, so that no long handler delays a timer; the first timer starts it.
 // Under the simulated policy there is no thread: the simulation moves the clock when nothing else
-// is left to do.
+// is left to do. Under policy::one_thread the worker expires the timers between its turns.
 //
 // Up to 16 workers share one wheel. More workers have a wheel for each eight of them, and the
 // address of a timer chooses one: with one wheel its lock would be the limit of all timeouts that
@@ -21,13 +21,17 @@
 
 #include "base/parker.hpp"
 #include "observe/counting/histogram.hpp"
+#include "sched/executor.hpp"
 #include "sched/runtime_host.hpp"
 #include "task/timers/guarded_wheel.hpp"
 #include "troupe/base/platform.hpp"
 
 namespace troupe::tasks {
 
-class timers {
+// Which thread keeps the time.
+enum class time_kept_by : std::uint8_t { own_thread, worker, simulation };
+
+class timers final : public sched::timekeeper {
  public:
   // The largest time. A simulation that reaches it continues, and a little later must still be a
   // representable time: hence one day less than the maximum.
@@ -35,15 +39,18 @@ class timers {
       INT64_MAX - std::chrono::nanoseconds(std::chrono::hours(24)).count();
 
   // While a strong timer is armed they hold the runtime.
-  timers(sched::runtime_host& host, bool has_thread, unsigned workers);
+  timers(sched::runtime_host& host, time_kept_by keeper, unsigned workers);
   ~timers();
   void shut_down();
+  // For time_kept_by::worker, before the first timer: the pool of that worker.
+  void notify(sched::policy& pool) noexcept { pool_ = &pool; }
+  std::int64_t expire_due() noexcept override;
 
   void arm(timer& entry, std::int64_t due_ns) {
     // order: relaxed  begin() looks again inside its lock
     if (!has_begun_.load(std::memory_order_relaxed)) [[unlikely]]
       begin();
-    if (wheel_of(entry).arm(entry, wheel::tick_of(due_ns))) wakes_.notify();
+    if (wheel_of(entry).arm(entry, wheel::tick_of(due_ns))) expire_soon();
   }
   bool cancel(timer& entry) noexcept { return wheel_of(entry).cancel(entry); }
   // As cancel, but does not wait for the timer's function to return: for a timer that keeps itself
@@ -73,7 +80,7 @@ class timers {
     return taken;
   }
   std::int64_t now_ns() const noexcept { return runtime_.now_ns(); }
-  bool has_thread() const noexcept { return has_thread_; }
+  bool has_thread() const noexcept { return keeper_ == time_kept_by::own_thread; }
   // Does not count `but`, if that is armed. The wheels are counted one after the other.
   timer_counts count(const timer* but = nullptr);
 
@@ -102,13 +109,15 @@ class timers {
   }
   unsigned place_of(const timer& entry) const noexcept;
   void begin();
+  void expire_soon() noexcept;
   void keep_time();
   std::int64_t expire_wheels();
 
   const unsigned number_;  // of wheels
   const std::unique_ptr<guarded_wheel[]> wheels_;
   std::atomic<bool> has_begun_;
-  const bool has_thread_;
+  const time_kept_by keeper_;
+  sched::policy* pool_ = nullptr;
   sched::runtime_host& runtime_;
   alignas(base::line_bytes) base::parker wakes_;  // of the thread
   std::mutex beginning_;

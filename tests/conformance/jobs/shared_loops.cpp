@@ -107,7 +107,7 @@ TEST_P(shared_loops, of_random_trees_come_to_what_serial_ones_do) {
 // Under this policy no other thread takes a part, and a loop takes back the parts that it gave away
 // in their order.
 TEST_P(shared_loops, of_the_simulated_policy_run_in_their_order) {
-  if (threaded()) GTEST_SKIP() << "needs the simulated policy";
+  if (!simulated()) GTEST_SKIP() << "needs the simulated policy";
   runtime rt(options());
   std::vector<int> order;
   shared_for(0, 10, [&](int i) { shared_for(0, 10, [&](int j) { order.push_back(10 * i + j); }); });

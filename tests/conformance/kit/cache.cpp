@@ -45,7 +45,6 @@ class caches : public conformance {
     live = 0;
     conformance::TearDown();
   }
-  bool simulated() const { return GetParam().policy == policy::simulated; }
   auto loader() {
     return [this](const int& key) { return from.load(key); };
   }

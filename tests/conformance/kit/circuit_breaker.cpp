@@ -15,7 +15,6 @@ class circuit_breakers : public conformance {
     rt.run();
     later.get();
   }
-  bool simulated() const { return GetParam().policy == policy::simulated; }
 };
 
 task<int> succeeds(int n) {

@@ -46,7 +46,6 @@ class pools : public conformance {
     live = 0;
     conformance::TearDown();
   }
-  bool simulated() const { return GetParam().policy == policy::simulated; }
   auto maker() {
     return [this] { return made.make(); };
   }

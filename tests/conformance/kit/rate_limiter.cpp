@@ -20,7 +20,6 @@ class rate_limiters : public conformance {
     rt.run();
     later.get();
   }
-  bool simulated() const { return GetParam().policy == policy::simulated; }
 };
 
 TEST_P(rate_limiters, a_full_bucket_is_its_burst) {

@@ -20,7 +20,6 @@ class retries : public conformance {
     rt.run();
     return later.get();
   }
-  bool simulated() const { return GetParam().policy == policy::simulated; }
 };
 
 struct flaky : std::runtime_error {

@@ -37,7 +37,7 @@ std::string spawn_complaint(runtime& rt, const thread_kind& where) {
 
 TEST_P(options_of, a_runtime_says_how_many_workers_it_has) {
   runtime rt(options());
-  EXPECT_EQ(rt.workers(), GetParam().policy == policy::simulated ? 1u : workers());
+  EXPECT_EQ(rt.workers(), threaded() ? workers() : 1u);
 }
 
 TEST_P(options_of, bad_options_are_refused_by_name) {
@@ -124,7 +124,7 @@ TEST_P(options_of, environment_variables_are_read_and_checked) {
     const scoped_environment set("TROUPE_SEED", bad);
     EXPECT_NE(complaint(by_default).find("TROUPE_SEED"), std::string::npos) << bad;
   }
-  for (const char* good : {"work_stealing", "shared_queue", "simulated", ""}) {
+  for (const char* good : {"work_stealing", "shared_queue", "simulated", "one_thread", ""}) {
     const scoped_environment set("TROUPE_POLICY", good);
     EXPECT_EQ(complaint(by_default), "") << good;
   }

@@ -18,7 +18,8 @@ using clock = std::chrono::steady_clock;
 
 class own_loop : public conformance {
  protected:
-  bool simulated() const { return options().policy == policy::simulated; }
+  // Whether this policy has a descriptor for such loops.
+  bool has_descriptor() const { return GetParam().policy != policy::one_thread; }
 };
 
 bool is_readable(int fd, std::chrono::milliseconds at_most = 0ms) {
@@ -81,6 +82,7 @@ TEST_P(own_loop, a_round_without_a_wait_returns_false_at_the_end) {
 }
 
 TEST_P(own_loop, the_descriptor_is_the_same_and_readable_at_first) {
+  if (!has_descriptor()) GTEST_SKIP() << "needs a descriptor: policy::one_thread has none";
   runtime rt(options());
   const int fd = rt.wake_descriptor();
   EXPECT_GE(fd, 0);
@@ -89,6 +91,7 @@ TEST_P(own_loop, the_descriptor_is_the_same_and_readable_at_first) {
 }
 
 TEST_P(own_loop, the_descriptor_is_readable_when_there_is_work_and_only_then) {
+  if (!has_descriptor()) GTEST_SKIP() << "needs a descriptor: policy::one_thread has none";
   runtime rt(options());
   troupe::hold open = rt.hold();
   const int fd = rt.wake_descriptor();
@@ -111,6 +114,7 @@ TEST_P(own_loop, the_descriptor_is_readable_when_there_is_work_and_only_then) {
 }
 
 TEST_P(own_loop, the_descriptor_says_that_more_is_left_than_one_round_takes) {
+  if (!has_descriptor()) GTEST_SKIP() << "needs a descriptor: policy::one_thread has none";
   struct Busy {
     explicit Busy(int* seen) : count(seen) {}
     void step() {
@@ -136,6 +140,7 @@ TEST_P(own_loop, the_descriptor_says_that_more_is_left_than_one_round_takes) {
 }
 
 TEST_P(own_loop, the_descriptor_wakes_for_the_end_and_for_a_stop) {
+  if (!has_descriptor()) GTEST_SKIP() << "needs a descriptor: policy::one_thread has none";
   for (const bool stops : {false, true}) {
     runtime rt(options());
     const int fd = rt.wake_descriptor();
@@ -158,6 +163,7 @@ TEST_P(own_loop, the_descriptor_wakes_for_the_end_and_for_a_stop) {
 }
 
 TEST_P(own_loop, a_stop_that_comes_between_two_rounds_ends_the_next_wait) {
+  if (!has_descriptor()) GTEST_SKIP() << "needs a descriptor: policy::one_thread has none";
   runtime rt(options());
   troupe::hold open = rt.hold();
   rt.wake_descriptor();
@@ -170,6 +176,7 @@ TEST_P(own_loop, a_stop_that_comes_between_two_rounds_ends_the_next_wait) {
 }
 
 TEST_P(own_loop, a_failure_leaves_the_descriptor_in_order) {
+  if (!has_descriptor()) GTEST_SKIP() << "needs a descriptor: policy::one_thread has none";
   runtime rt(options());
   const int fd = rt.wake_descriptor();
   int seen = 0;
@@ -189,6 +196,7 @@ TEST_P(own_loop, a_failure_leaves_the_descriptor_in_order) {
 }
 
 TEST_P(own_loop, several_failures_leave_the_end_to_be_seen) {
+  if (!has_descriptor()) GTEST_SKIP() << "needs a descriptor: policy::one_thread has none";
   runtime rt(options());
   const int fd = rt.wake_descriptor();
   for (int i = 0; i < 3; ++i) rt.main().post([] { throw std::runtime_error("planted"); });
@@ -206,6 +214,7 @@ TEST_P(own_loop, several_failures_leave_the_end_to_be_seen) {
 
 // A wake-up that is lost would leave the loop asleep.
 TEST_P(own_loop, no_wake_up_of_the_descriptor_is_lost) {
+  if (!has_descriptor()) GTEST_SKIP() << "needs a descriptor: policy::one_thread has none";
   constexpr int threads = 3;
   constexpr int sends = fewer(3'000);
   runtime rt(options());
@@ -228,6 +237,7 @@ TEST_P(own_loop, no_wake_up_of_the_descriptor_is_lost) {
 }
 
 TEST_P(own_loop, run_after_the_descriptor_waits_as_ever) {
+  if (!has_descriptor()) GTEST_SKIP() << "needs a descriptor: policy::one_thread has none";
   runtime rt(options());
   rt.wake_descriptor();
   int seen = 0;

@@ -58,7 +58,6 @@ class warnings : public observed_runtimes {
     chosen.warnings.handler = 0us;
     return chosen;
   }
-  bool is_simulated() { return options().policy == policy::simulated; }
   told_warnings told;
 };
 
@@ -168,7 +167,7 @@ struct warned_asker {
   task<> ask_it() { co_await asked.ask<&warned_waiter::wait>(); }
 };
 TEST_P(warnings, an_ask_that_is_not_answered_is_told) {
-  if (is_simulated()) return;  // whose time is virtual
+  if (simulated()) return;  // whose time is virtual
   promise<> end;
   std::optional<hold> keeps;  // the program is not out of work before it is warned
   runtime_options chosen = warned();
@@ -196,7 +195,7 @@ TEST_P(warnings, an_ask_that_is_not_answered_is_told) {
 }
 
 TEST_P(warnings, an_ask_for_which_a_thread_is_blocked_is_told) {
-  if (is_simulated()) return;  // no thread may block for what run() does
+  if (!threaded()) return;  // no thread may block for what run() does
   promise<> end;
   runtime_options chosen = warned();
   chosen.warnings.ask = 60ms;
@@ -216,7 +215,7 @@ TEST_P(warnings, an_ask_for_which_a_thread_is_blocked_is_told) {
 }
 
 TEST_P(warnings, a_full_blocking_pool_is_told) {
-  if (is_simulated()) return;  // which has no such pool
+  if (simulated()) return;  // which has no such pool
   runtime_options chosen = warned();
   chosen.blocking_threads = 1;
   chosen.warnings.ask = 40ms;  // so that it looks often
@@ -477,7 +476,7 @@ constexpr trouble_case trouble_cases[] = {
     {warning_kind::livelock, echo_without_end, "warned_echo", "messages per second"}};
 
 TEST_P(warnings, each_trouble_is_told_with_its_subject_and_with_advice) {
-  if (is_simulated()) return;  // whose time is virtual
+  if (simulated()) return;  // whose time is virtual
   for (const trouble_case& one : trouble_cases) {
     SCOPED_TRACE(name_of(one.kind));
     told_warnings those;

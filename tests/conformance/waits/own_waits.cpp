@@ -30,7 +30,6 @@ class time_to_call_run {
 
 class own_waits : public conformance {
  protected:
-  bool is_simulated() const { return options().policy == policy::simulated; }
   const time_to_call_run short_{1ms};
 };
 
@@ -83,7 +82,7 @@ TEST_P(own_waits, for_an_actor_of_the_main_thread_are_refused) {
 }
 
 TEST_P(own_waits, for_a_simulated_program_are_refused) {
-  if (!is_simulated()) return;
+  if (!simulated()) return;
   for (const bool has_run : {true, false}) {
     runtime rt(options());
     if (has_run) rt.run();
@@ -153,7 +152,7 @@ TEST_P(own_waits, that_others_end_are_let) {
   });
   waits.count_down();
   EXPECT_EQ(given.get(), 5);
-  if (!is_simulated()) {
+  if (threaded()) {
     EXPECT_EQ(rt.spawn<teller>(6).ask<&teller::tell>().get(), 6);
     EXPECT_EQ(rt.spawn<teller>(pinned("far"), 7).ask<&teller::tell_later>().get(), 7);
     EXPECT_EQ(rt.spawn([]() -> task<int> { co_return 8; }).get(), 8);
@@ -288,7 +287,7 @@ struct outer {
 };
 
 TEST_P(own_waits, for_what_needs_the_main_thread_in_its_turn_are_refused) {
-  if (is_simulated()) return;
+  if (!threaded()) return;
   for (const bool has_run : {true, false}) {
     runtime rt(options());
     if (has_run) rt.run();
@@ -336,7 +335,7 @@ struct resident {
 };
 
 TEST_P(own_waits, for_a_suspended_turn_of_the_main_thread_are_refused) {
-  if (is_simulated()) return;
+  if (!threaded()) return;
   runtime rt(options());
   event go;
   auto here = rt.spawn<resident>(on_main());
@@ -353,7 +352,7 @@ TEST_P(own_waits, for_a_suspended_turn_of_the_main_thread_are_refused) {
 }
 
 TEST_P(own_waits, for_room_of_an_actor_of_the_main_thread_are_refused) {
-  if (is_simulated()) return;
+  if (!threaded()) return;
   runtime rt(options());
   auto full = rt.spawn<teller>(on_main({.mailbox = {1, when_full::suspend}}), 3);
   full.tell<&teller::set>(4);
@@ -364,7 +363,7 @@ TEST_P(own_waits, for_room_of_an_actor_of_the_main_thread_are_refused) {
 }
 
 TEST_P(own_waits, across_runtimes_of_one_thread_are_refused) {
-  if (is_simulated()) return;
+  if (!threaded()) return;
   runtime first(options()), second(options());
   auto main_of_second = second.spawn<teller>(on_main(), 7);
   auto answer = first.spawn<middle>(main_of_second).ask<&middle::ask_main>();
@@ -374,7 +373,7 @@ TEST_P(own_waits, across_runtimes_of_one_thread_are_refused) {
 }
 
 TEST_P(own_waits, for_what_needs_a_thread_that_is_in_run_are_let) {
-  if (is_simulated()) return;
+  if (!threaded()) return;
   runtime rt(options());
   auto one = rt.spawn<middle>(rt.spawn<teller>(on_main(), 7));
   std::jthread runner;  // joined when no hold keeps the program open any more, also after a failure

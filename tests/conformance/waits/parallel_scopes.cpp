@@ -14,10 +14,7 @@ namespace {
 
 using namespace std::chrono_literals;
 
-class parallel_scopes : public conformance {
- protected:
-  bool is_simulated() const { return GetParam().policy == policy::simulated; }
-};
+class parallel_scopes : public conformance {};
 
 template <class Made>
 auto value_of(runtime& rt, Made&& made) {
@@ -119,7 +116,7 @@ struct there {
 
 // Only run() of this thread lets the actor answer, so the wait is refused; the child ends first.
 TEST_P(parallel_scopes, a_scope_that_needs_this_thread_is_refused) {
-  if (is_simulated()) GTEST_SKIP() << "needs threads: there the scope calls run()";
+  if (!threaded()) GTEST_SKIP() << "needs threads: there the scope calls run()";
   runtime rt(options());
   auto here = rt.spawn<there>(on_main());
   bool ended = false;
@@ -176,7 +173,7 @@ TEST_P(parallel_scopes, a_circle_through_a_child_is_a_deadlock) {
 }
 
 TEST_P(parallel_scopes, parallel_children_run_at_the_same_time) {
-  if (is_simulated() || GetParam().workers < 2)
+  if (!threaded() || GetParam().workers < 2)
     GTEST_SKIP() << "needs several workers: one thread runs all";
   runtime rt(options());
   std::atomic<int> begun = 0;
@@ -331,7 +328,7 @@ TEST_P(parallel_scopes, the_end_of_the_runtime_ends_them) {
         }
       });
     });
-    if (i % 2 == 0 || is_simulated()) {
+    if (i % 2 == 0 || !threaded()) {
       rt.spawn([&rt]() -> task<> {
         co_await sleep_for(1ms);
         rt.stop();
@@ -358,7 +355,7 @@ TEST_P(parallel_scopes, results_come_in_the_order_of_start) {
 }
 
 TEST_P(parallel_scopes, results_come_in_the_order_of_completion) {
-  if (!is_simulated())
+  if (threaded())
     GTEST_SKIP() << "needs the simulated policy: the order of real timers is not certain";
   runtime rt(options());
   EXPECT_EQ(value_of(rt,

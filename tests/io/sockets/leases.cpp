@@ -33,7 +33,7 @@ std::vector<lease_setting> lease_settings() {
 class io_leases : public testing::TestWithParam<lease_setting> {
  protected:
   void SetUp() override {
-    skip_other_policies(GetParam());
+    skip_other_policies(GetParam().on.policy);
     io::set_leases_ahead(GetParam().ahead);
   }
   void TearDown() override { io::set_leases_ahead(io::leases_ahead_most); }

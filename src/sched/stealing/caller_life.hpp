@@ -1,0 +1,180 @@
+// caller_life: a pool without a thread: the thread that calls work() is its only worker
+// (docs/decisions/one_thread.md). Between turns that thread also expires the timers, and it returns
+// when it is asked back.
+//
+// Another thread sets a flag and then notifies the worker's parker; the worker reads the flags
+// before it sleeps. It clears the flag of the timers before it takes their lock: a timer that it
+// misses there was armed later, and the flag for that timer is set after it was cleared.
+#pragma once
+
+#include <algorithm>
+#include <atomic>
+#include <chrono>
+#include <cstdint>
+#include <utility>
+
+#include "base/clock.hpp"
+#include "base/thread_name.hpp"
+#include "sched/executor.hpp"
+#include "sched/poller.hpp"
+#include "sched/stealing/idle_life.hpp"
+#include "sched/waiting_operations.hpp"
+
+namespace troupe::sched {
+
+enum class rounds : std::uint8_t { one, all };
+
+// In this scope the calling thread is that worker.
+template <class Worker>
+class as_worker {
+ public:
+  explicit as_worker(Worker& self) noexcept
+      : before_(Worker::current()), number_(std::exchange(base::worker_number, 1)) {
+    Worker::set_current(&self);
+  }
+  as_worker(const as_worker&) = delete;
+  as_worker& operator=(const as_worker&) = delete;
+  ~as_worker() {
+    Worker::set_current(before_);
+    base::worker_number = number_;
+  }
+
+ private:
+  Worker* const before_;
+  const unsigned number_;
+};
+
+// Pool: as idle_life's, with its functions for a worker (work_stealing.hpp).
+template <class Pool, class Worker>
+class caller_life {
+ public:
+  // No timers: the pool has threads, and none of the other functions is called.
+  caller_life(Pool& pool, timekeeper* time) noexcept : pool_(pool), time_(time) {}
+  bool is_used() const noexcept { return time_ != nullptr; }
+
+  // The calling thread is the worker until it is asked back, until that time, or, for
+  // `rounds::one`, until it has done some work. One thread at a time, in no turn. Work that is left
+  // stays in the worker's queue. Returns whether turns were run.
+  bool work(std::int64_t until_ns, rounds how_many);
+  // Any thread: the thread in work(), or the next one that calls it, returns soon.
+  void ask_back() noexcept;
+  // Any thread: as policy::expire_soon.
+  void expire_soon() noexcept;
+
+  // For the pool, at its end.
+  void end(Worker& self) noexcept;
+  // By the worker, between two turns.
+  bool returns() const noexcept;
+  bool is_due(std::int64_t now) const noexcept;
+  // By the worker, in no turn and outside of its lock.
+  void expire() noexcept;
+  // By the worker, which is asleep for the set of idle workers; inside `io`, if that is not null
+  // and its door is open.
+  rested rest(Worker& self, poller* io) noexcept;
+
+ private:
+  // How long one round lasts at most.
+  static constexpr std::int64_t round_ns = 1'000'000;
+
+  Worker& self() const noexcept { return *pool_.workers_.front(); }
+  void notify() noexcept;
+
+  Pool& pool_;
+  timekeeper* const time_;
+  // Written by the worker: the time of the next timer at its last look, and the time by which it
+  // returns.
+  std::int64_t due_ns_ = 0, return_at_ns_ = 0;
+  std::atomic<bool> expires_soon_{false}, asked_back_{false};
+};
+
+// A worker that returns with work in its queue stays counted as busy.
+template <class Pool, class Worker>
+bool caller_life<Pool, Worker>::work(std::int64_t until_ns, rounds how_many) {
+  Worker& self = this->self();
+  const as_worker<Worker> scope(self);
+  // order: relaxed (all)  its own
+  const std::uint64_t turns = self.turns.load(std::memory_order_relaxed);
+  if (self.busy.load(std::memory_order_relaxed)) busy_share::set_current(&self.waits);
+  return_at_ns_ = until_ns;
+  self.expect_long_turns();
+  idle_life<Pool, Worker> idle(pool_, self);
+  while (self.busy.load(std::memory_order_relaxed) || idle.find_work()) {
+    if (how_many == rounds::one) return_at_ns_ = base::now_ns() + round_ns;
+    if (pool_.run_queue_dry(self)) pool_.become_idle(self);
+    if (how_many == rounds::one || returns()) break;
+  }
+  // order: acquire  sees the writes of the thread that asked; the caller looks for its reason next
+  asked_back_.exchange(false, std::memory_order_acquire);
+  busy_share::set_current(nullptr);
+  return self.turns.load(std::memory_order_relaxed) != turns;
+}
+
+template <class Pool, class Worker>
+void caller_life<Pool, Worker>::end(Worker& self) noexcept {
+  const as_worker<Worker> scope(self);
+  pool_.discard_all(self);
+  // order: relaxed  its own
+  if (self.busy.load(std::memory_order_relaxed)) pool_.become_idle(self);
+}
+
+template <class Pool, class Worker>
+void caller_life<Pool, Worker>::ask_back() noexcept {
+  // order: release  publishes the reason; pairs with the acquires of the worker
+  asked_back_.store(true, std::memory_order_release);
+  notify();
+}
+
+template <class Pool, class Worker>
+void caller_life<Pool, Worker>::expire_soon() noexcept {
+  // order: relaxed  the timer itself is read inside the lock of its wheel
+  expires_soon_.store(true, std::memory_order_relaxed);
+  notify();
+}
+
+// The worker itself looks after its turn.
+template <class Pool, class Worker>
+void caller_life<Pool, Worker>::notify() noexcept {
+  Worker& self = this->self();
+  Worker::current() == &self ? self.expect_long_turns() : pool_.notify(self);
+}
+
+template <class Pool, class Worker>
+bool caller_life<Pool, Worker>::returns() const noexcept {
+  // order: acquire  pairs with ask_back/release
+  return asked_back_.load(std::memory_order_acquire) ||
+         (return_at_ns_ != INT64_MAX && base::now_ns() >= return_at_ns_);
+}
+
+template <class Pool, class Worker>
+bool caller_life<Pool, Worker>::is_due(std::int64_t now) const noexcept {
+  // order: relaxed  the thread that sets it notifies the worker afterwards
+  return expires_soon_.load(std::memory_order_relaxed) || now >= due_ns_ || returns();
+}
+
+template <class Pool, class Worker>
+void caller_life<Pool, Worker>::expire() noexcept {
+  // order: relaxed (both)  the timers are read inside the locks of their wheels
+  if (!expires_soon_.load(std::memory_order_relaxed) && base::now_ns() < due_ns_) return;
+  expires_soon_.store(false, std::memory_order_relaxed);
+  due_ns_ = time_->expire_due();
+}
+
+template <class Pool, class Worker>
+rested caller_life<Pool, Worker>::rest(Worker& self, poller* io) noexcept {
+  const std::int64_t now = base::now_ns();
+  if (is_due(now)) return rested::due;
+  const std::int64_t until_ns = std::min(due_ns_, return_at_ns_);
+  const std::chrono::nanoseconds span(until_ns - now);
+  const std::chrono::nanoseconds* const limit = until_ns == INT64_MAX ? nullptr : &span;
+  rested how = rested::notified;
+  if (io != nullptr && io->door.try_enter()) {
+    how = rest_inside(*io, self.fetched, self.parker, limit);
+  } else if (limit == nullptr) {
+    self.parker.wait();
+  } else if (!self.parker.wait_for(*limit)) {
+    how = rested::over;
+  }
+  return how != rested::with_io && is_due(base::now_ns()) ? rested::due : how;
+}
+
+}  // namespace troupe::sched
