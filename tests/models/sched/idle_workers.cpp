@@ -74,6 +74,7 @@ struct idle_workers_model
   }
   // There is no poller here: tests/models/sched/poller.cpp has one.
   bool unattended() { return false; }
+  void count_as_busy(worker&) {}  // no timers
   void take_what_came(worker&) {}
   sched::rested rest(worker& self, const std::chrono::nanoseconds* limit, bool) {
     if (limit != nullptr)

@@ -57,6 +57,7 @@ struct left_work_model : rl::test_suite<left_work_model<Idle, Items>, Idle + 1> 
   void take_gift(worker&) {}
   void hand_on(worker&) {}
   void take_what_came(worker&) {}
+  void count_as_busy(worker&) {}  // no timers
   sched::rested rest(worker& self, const std::chrono::nanoseconds* limit, bool) {
     if (limit != nullptr)
       return self.parker.wait_for(*limit) ? sched::rested::notified : sched::rested::over;

@@ -166,6 +166,7 @@ struct poller_model
   // These are tested in tests/models/sched/idle_workers.cpp.
   void take_gift(worker&) {}
   void hand_on(worker&) {}
+  void count_as_busy(worker&) {}  // no timers
   void take_what_came(worker&) {
     busy_.fetch_add(1, std::memory_order_relaxed);
     io_.door.leave();
