@@ -1,14 +1,9 @@
 // caller_life: a pool without a thread: the thread that calls work() is its only worker
 // (docs/decisions/one_thread.md). Between turns that thread also expires the timers, and it returns
 // when it is asked back.
-//
-// Another thread sets a flag and then notifies the worker's parker; the worker reads the flags
-// before it sleeps. It clears the flag of the timers before it takes their lock: a timer that it
-// misses there was armed later, and the flag for that timer is set after it was cleared.
 #pragma once
 
 #include <algorithm>
-#include <atomic>
 #include <chrono>
 #include <cstdint>
 #include <utility>
@@ -17,6 +12,7 @@
 #include "base/thread_name.hpp"
 #include "sched/executor.hpp"
 #include "sched/poller.hpp"
+#include "sched/stealing/caller_flags.hpp"
 #include "sched/stealing/idle_life.hpp"
 #include "sched/waiting_operations.hpp"
 
@@ -84,7 +80,7 @@ class caller_life {
   // Written by the worker: the time of the next timer at its last look, and the time by which it
   // returns.
   std::int64_t due_ns_ = 0, return_at_ns_ = 0;
-  std::atomic<bool> expires_soon_{false}, asked_back_{false};
+  caller_flags flags_;
 };
 
 // A worker that returns with work in its queue stays counted as busy.
@@ -103,9 +99,9 @@ bool caller_life<Pool, Worker>::work(std::int64_t until_ns, rounds how_many) {
     if (pool_.run_queue_dry(self)) pool_.become_idle(self);
     if (how_many == rounds::one || returns()) break;
   }
-  // order: acquire  sees the writes of the thread that asked; the caller looks for its reason next
-  asked_back_.exchange(false, std::memory_order_acquire);
+  flags_.returned();
   busy_share::set_current(nullptr);
+  // order: relaxed  as above
   return self.turns.load(std::memory_order_relaxed) != turns;
 }
 
@@ -119,15 +115,13 @@ void caller_life<Pool, Worker>::end(Worker& self) noexcept {
 
 template <class Pool, class Worker>
 void caller_life<Pool, Worker>::ask_back() noexcept {
-  // order: release  publishes the reason; pairs with the acquires of the worker
-  asked_back_.store(true, std::memory_order_release);
+  flags_.ask_back();
   notify();
 }
 
 template <class Pool, class Worker>
 void caller_life<Pool, Worker>::expire_soon() noexcept {
-  // order: relaxed  the timer itself is read inside the lock of its wheel
-  expires_soon_.store(true, std::memory_order_relaxed);
+  flags_.expire_soon();
   notify();
 }
 
@@ -140,22 +134,18 @@ void caller_life<Pool, Worker>::notify() noexcept {
 
 template <class Pool, class Worker>
 bool caller_life<Pool, Worker>::returns() const noexcept {
-  // order: acquire  pairs with ask_back/release
-  return asked_back_.load(std::memory_order_acquire) ||
-         (return_at_ns_ != INT64_MAX && base::now_ns() >= return_at_ns_);
+  return flags_.is_asked_back() || (return_at_ns_ != INT64_MAX && base::now_ns() >= return_at_ns_);
 }
 
 template <class Pool, class Worker>
 bool caller_life<Pool, Worker>::is_due(std::int64_t now) const noexcept {
-  // order: relaxed  the thread that sets it notifies the worker afterwards
-  return expires_soon_.load(std::memory_order_relaxed) || now >= due_ns_ || returns();
+  return flags_.expires_soon() || now >= due_ns_ || returns();
 }
 
 template <class Pool, class Worker>
 void caller_life<Pool, Worker>::expire() noexcept {
-  // order: relaxed (both)  the timers are read inside the locks of their wheels
-  if (!expires_soon_.load(std::memory_order_relaxed) && base::now_ns() < due_ns_) return;
-  expires_soon_.store(false, std::memory_order_relaxed);
+  if (!flags_.expires_soon() && base::now_ns() < due_ns_) return;
+  flags_.begin_expiring();
   due_ns_ = time_->expire_due();
 }
 
