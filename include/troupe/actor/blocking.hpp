@@ -18,8 +18,8 @@ namespace actor {
 
 class actor_system;
 void run_aside(actor_system& system, unique_function<void()> procedure);
-// Where all turns run inside run(), only run() can complete this result.
-void mark_needs_run(const actor_system& system, tasks::shared_state& result) noexcept;
+// A simulated program has no threads outside of run(): only run() can complete this result.
+void mark_simulated(const actor_system& system, tasks::shared_state& result) noexcept;
 // The system of the actor whose handler is running. Throws usage_error outside of handlers and
 // tasks; `caller` is the name that the message gives.
 actor_system& running_system(const char* caller);
@@ -52,7 +52,7 @@ auto call_aside(actor_system& system, Function&& function) {
   using result = std::invoke_result_t<std::decay_t<Function>&>;
   promise<result> unanswered;
   future<result> later = unanswered.get_future();
-  mark_needs_run(system, tasks::future_access::state(later));
+  mark_simulated(system, tasks::future_access::state(later));
   run_aside(system, [waits = promise_of_call<result>(std::move(unanswered)),
                      within = tasks::context_ref::current(),
                      function =

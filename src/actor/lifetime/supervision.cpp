@@ -256,7 +256,7 @@ future<ended> watch(cell& actor) {
   promise<ended> watcher;
   future<ended> later = watcher.get_future();
   const actor_system& system = actor_system::of(actor);
-  if (actor.lives_on() == actor_system::main_executor || system.runs_inside_run)
+  if (system.is_simulated || system.needs_run(actor.lives_on()))
     tasks::future_access::state(later).main_lane = system.main_lane;
   deliver_urgent(actor, *make_message<watch_message>(std::move(watcher)));
   return later;

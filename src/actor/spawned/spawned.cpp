@@ -332,7 +332,7 @@ namespace {
 TROUPE_NOINLINE queued_task* start_unusual(const placement& where, message::handler act,
                                            tasks::coroutine& root, tasks::shared_state& result) {
   actor_system& system = where.system;
-  if (system.runs_inside_run) result.main_lane = system.main_lane;
+  if (system.is_simulated || system.needs_run(where.executor)) result.main_lane = system.main_lane;
   if (const void* const object = root.object_before_start()) {
     if (cell* const running = current_cell()) refuse_part_of(*running, object);
   }
@@ -361,7 +361,8 @@ queued_task* start_spawned(const placement& where, message::handler act, tasks::
   // that may see it late
   const unsigned unusual = unsigned{system.slow_path_flags.load(std::memory_order_relaxed)} |
                            unsigned{system.closing.load(std::memory_order_relaxed)} |
-                           unsigned{where.has_options} | unsigned{system.runs_inside_run};
+                           unsigned{where.has_options} | unsigned{system.is_simulated} |
+                           unsigned{system.pool_needs_run};
   if (unusual != 0 || self == nullptr || root.object_before_start() != nullptr) [[unlikely]]
     return start_unusual(where, act, root, result);
   auto& item = make_queued(queued_type, act, root, result, system);

@@ -26,6 +26,18 @@ memory::slot_space::magazines* claim_magazines(actor_system& system) noexcept {
   return slots_of_thread.magazines;
 }
 
+caller_magazines::caller_magazines(actor_system& system) noexcept
+    : system_(system), before_(slots_of_thread) {
+  slots_of_thread = {};
+  if (system.magazines_of_caller != nullptr)
+    slots_of_thread = {&system, system.magazines_of_caller};
+}
+
+caller_magazines::~caller_magazines() {
+  if (slots_of_thread.system == &system_) system_.magazines_of_caller = slots_of_thread.magazines;
+  slots_of_thread = before_;
+}
+
 constinit thread_local const kept_memory* failures_keep = nullptr;
 
 namespace {

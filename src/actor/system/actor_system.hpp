@@ -44,6 +44,10 @@ class actor_system : public tasks::runtime_state {
   // Executor 0 is the pool, 1 the main thread; the pinned threads follow.
   static constexpr std::size_t executors_max = 1002;
   static constexpr std::uint16_t main_executor = 1;
+  // Whether turns there come only while a thread is in run().
+  bool needs_run(std::uint16_t executor) const noexcept {
+    return executor == main_executor || (pool_needs_run && executor == 0);
+  }
 
   actor_system(limits turn, actor_host& host, bool observed);
   ~actor_system();
@@ -117,7 +121,8 @@ class actor_system : public tasks::runtime_state {
   std::mutex making_magazines;
   // guarded by `making_magazines`
   std::vector<std::unique_ptr<memory::slot_space::magazines>> magazines_of_workers;
-  base::list_link<actor_system> debugger_link;  // src/runtime/debugger_table.cpp
+  memory::slot_space::magazines* magazines_of_caller = nullptr;  // see caller_magazines
+  base::list_link<actor_system> debugger_link;                   // src/runtime/debugger_table.cpp
   // Written often, and by several threads: in lines of their own, since all else is read in turns.
   alignas(base::line_bytes) gate entrance;
   // calls that wait without their actor
@@ -152,6 +157,20 @@ extern constinit thread_local thread_slots slots_of_thread [[gnu::tls_model("ini
 // Makes the calling worker's magazines for this system, unless it has some. Null on other threads,
 // and if memory is out.
 memory::slot_space::magazines* claim_magazines(actor_system& system) noexcept;
+
+// In this scope the calling thread is the worker of a pool without a thread: it uses the magazines
+// that such threads have claimed before. The thread may outlive the system.
+class caller_magazines {
+ public:
+  explicit caller_magazines(actor_system& system) noexcept;
+  caller_magazines(const caller_magazines&) = delete;
+  caller_magazines& operator=(const caller_magazines&) = delete;
+  ~caller_magazines();
+
+ private:
+  actor_system& system_;
+  const thread_slots before_;
+};
 
 // The magazines of the calling worker for this system's slots; null on other threads.
 inline memory::slot_space::magazines* own_magazines(actor_system& system) noexcept {

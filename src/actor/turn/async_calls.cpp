@@ -340,9 +340,10 @@ void link_to_answer(tasks::ask_link& link) noexcept {
 
 namespace {
 TROUPE_INLINE void set_main_lane(tasks::ask_link& link, const cell& callee) noexcept {
+  const actor_system& system = actor_system::of(callee);
   // order: relaxed  no other thread can see the ask yet
-  if (callee.lives_on() == actor_system::main_executor)
-    link.main_lane.store(actor_system::of(callee).main_lane, std::memory_order_relaxed);
+  if (system.needs_run(callee.lives_on()))
+    link.main_lane.store(system.main_lane, std::memory_order_relaxed);
 }
 }  // namespace
 
@@ -365,7 +366,7 @@ void link_ask(tasks::ask_link& link, const cell& callee, message::handler method
   if (asking == nullptr) {
     const actor_system& system = actor_system::of(callee);
     // order: relaxed  as link_main_lane
-    if (system.runs_inside_run) link.main_lane.store(system.main_lane, std::memory_order_relaxed);
+    if (system.is_simulated) link.main_lane.store(system.main_lane, std::memory_order_relaxed);
     return link_to_answer(link);
   }
   // Two kinds of askers close no cycle: a reentrant actor answers while it waits, and a spawned
@@ -469,8 +470,8 @@ void run_aside(actor_system& system, unique_function<void()> procedure) {
   system.owner.run_blocking(std::move(procedure));
 }
 
-void mark_needs_run(const actor_system& system, tasks::shared_state& result) noexcept {
-  if (system.runs_inside_run) result.main_lane = system.main_lane;
+void mark_simulated(const actor_system& system, tasks::shared_state& result) noexcept {
+  if (system.is_simulated) result.main_lane = system.main_lane;
 }
 
 std::exception_ptr dropped_call_error() noexcept try {

@@ -233,7 +233,7 @@ class collector {
             const tasks::async_call& call) {
     tasks::suspension* const wait = call.awaited;
     if (locks_are_awaited_ && wait != nullptr) add_holders(*wait, at);
-    if (runs_main_ != nullptr && actor.lives_on() == actor_system::main_executor)
+    if (runs_main_ != nullptr && system_.needs_run(actor.lives_on()))
       return needs_main_thread(actor, root, at, wait);
     if (wait == nullptr || wait->limited) return;
     if (const tasks::group* const all = tasks::group::of(*wait)) {

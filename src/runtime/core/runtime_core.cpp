@@ -88,7 +88,7 @@ runtime_core::runtime_core(runtime_options chosen)
       aside(options.blocking_threads) {
   try {
     system->is_simulated = options.policy == policy::simulated;
-    system->runs_inside_run = system->is_simulated || options.policy == policy::one_thread;
+    system->pool_needs_run = options.policy == policy::one_thread;
     // order: relaxed  no turn has begun yet
     if (system->is_simulated)
       system->slow_path_flags.fetch_or(actor::actor_system::simulates, std::memory_order_relaxed);
@@ -350,6 +350,7 @@ void runtime_core::shut_down() {
   // order: relaxed  the threads that must see it are stopped and joined below
   system->discard(true);
   system->close();
+  if (inside_run_ != nullptr) discard_in_caller();
   clock->shut_down();
   system->deadlocks->shut_down();
   aside.shut_down();
@@ -398,6 +399,14 @@ void runtime_core::shut_down() {
   print_unheard();
   failures.end();
   trace.reset();
+}
+
+// The pool has no thread that discards the mail for whose answers blocking calls and pinned threads
+// may wait. Turns that follow each other without an end are given up after a second.
+void runtime_core::discard_in_caller() {
+  const std::int64_t last_ns = base::now_ns() + 1'000'000'000;
+  while (base::now_ns() < last_ns && inside_run_->caller().work(base::now_ns(), rounds::one)) {
+  }
 }
 
 runtime_core::pinned_thread::pinned_thread(runtime_core& core, std::uint16_t index)
@@ -740,12 +749,14 @@ class runtime_core::entry {
       throw usage_error("troupe: run() is running on another thread already");
     }
     tasks::main_lanes::enter(core.system->main_lane);
+    if (core.inside_run_ != nullptr) magazines_.emplace(*core.system);
     if (core.wakes_.is_open()) core.come_back();
   }
   entry(const entry&) = delete;
   entry& operator=(const entry&) = delete;
   ~entry() {
     if (answers_stop) core_.forget_stop();
+    magazines_.reset();
     tasks::main_lanes::leave(core_.system->main_lane);
     if (core_.wakes_.is_open()) {
       // A round that throws may have left a stop, the end or another failure to the next round.
@@ -759,6 +770,7 @@ class runtime_core::entry {
  private:
   bool throws() const noexcept { return std::uncaught_exceptions() > uncaught_; }
   runtime_core& core_;
+  std::optional<actor::caller_magazines> magazines_;
   const int uncaught_ = std::uncaught_exceptions();
 };
 
@@ -799,7 +811,7 @@ bool runtime_core::run_round(std::chrono::nanoseconds at_most) {
   round.answers_stop = false;
   if (!step_all() && at_most.count() > 0 && !alive_.empty()) {
     wait_main(at_most, rounds::one);
-    step_all();
+    if (inside_run_ == nullptr) step_all();
   }
   failures.throw_first();
   // order: relaxed  a hint; the next round sees it
@@ -922,9 +934,9 @@ runtime_metrics runtime_core::metrics() {
   }
   std::int64_t suspended = 0, alive = 0;
   tasks::for_each_count(*system, [&](unsigned number, const tasks::counts& worker_counts) {
-    worker_metrics& to = number != 0 && number <= now.workers.size() ? now.workers[number - 1]
-                         : simulated_ != nullptr                     ? now.workers.front()
-                                                                     : now.others;
+    worker_metrics& to = number != 0 && number <= now.workers.size()       ? now.workers[number - 1]
+                         : simulated_ != nullptr || inside_run_ != nullptr ? now.workers.front()
+                                                                           : now.others;
     add(to, {.messages = not_negative(worker_counts[counted::messages]),
              .spawned = not_negative(worker_counts[counted::spawned]),
              .ended = not_negative(worker_counts[counted::ended]),

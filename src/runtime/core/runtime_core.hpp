@@ -156,6 +156,7 @@ class runtime_core final : public std::enable_shared_from_this<runtime_core>,
   void carry_out_stop();
   bool end_overdue() noexcept;
   void discard_mail();
+  void discard_in_caller();
   void ignore_holds() noexcept;
   void count_holds() noexcept;
   timer schedule(std::chrono::nanoseconds span, unique_function<void()>&& procedure,

@@ -2,13 +2,17 @@
 
 #include <chrono>
 
+#include "task/running/main_lanes.hpp"
+
 namespace troupe::tasks {
 namespace {
 
 using std::chrono_literals::operator""ms;
 
-// Only this thread's run() can resolve the state: it belongs to a simulated program.
-bool needs_run(const shared_state& state) noexcept { return state.main_lane != 0; }
+// Only this thread's run() can resolve the state: all turns of its program run there.
+bool needs_run(const shared_state& state) noexcept {
+  return main_lanes::belongs_to(state.main_lane, main_lanes::this_thread());
+}
 
 void wait_once(runtime& rt, shared_state& state) {
   if (!needs_run(state)) {

@@ -6,10 +6,8 @@
 #include <algorithm>
 #include <chrono>
 #include <cstdint>
-#include <utility>
 
 #include "base/clock.hpp"
-#include "base/thread_name.hpp"
 #include "sched/executor.hpp"
 #include "sched/poller.hpp"
 #include "sched/stealing/caller_flags.hpp"
@@ -20,24 +18,20 @@ namespace troupe::sched {
 
 enum class rounds : std::uint8_t { one, all };
 
-// In this scope the calling thread is that worker.
+// In this scope the calling thread is that worker. Its number stays 0, as on each thread that the
+// pool has not started: the counts of a thread are kept by its number.
 template <class Worker>
 class as_worker {
  public:
-  explicit as_worker(Worker& self) noexcept
-      : before_(Worker::current()), number_(std::exchange(base::worker_number, 1)) {
+  explicit as_worker(Worker& self) noexcept : before_(Worker::current()) {
     Worker::set_current(&self);
   }
   as_worker(const as_worker&) = delete;
   as_worker& operator=(const as_worker&) = delete;
-  ~as_worker() {
-    Worker::set_current(before_);
-    base::worker_number = number_;
-  }
+  ~as_worker() { Worker::set_current(before_); }
 
  private:
   Worker* const before_;
-  const unsigned number_;
 };
 
 // Pool: as idle_life's, with its functions for a worker (work_stealing.hpp).
@@ -69,7 +63,7 @@ class caller_life {
   rested rest(Worker& self, poller* io) noexcept;
 
  private:
-  // How long one round lasts at most.
+  // A round ends after this time, or with the turn that lasts longer.
   static constexpr std::int64_t round_ns = 1'000'000;
 
   Worker& self() const noexcept { return *pool_.workers_.front(); }
@@ -88,7 +82,7 @@ template <class Pool, class Worker>
 bool caller_life<Pool, Worker>::work(std::int64_t until_ns, rounds how_many) {
   Worker& self = this->self();
   const as_worker<Worker> scope(self);
-  // order: relaxed (all)  its own
+  // order: relaxed (all)  written by this thread
   const std::uint64_t turns = self.turns.load(std::memory_order_relaxed);
   if (self.busy.load(std::memory_order_relaxed)) busy_share::set_current(&self.waits);
   return_at_ns_ = until_ns;
@@ -97,7 +91,10 @@ bool caller_life<Pool, Worker>::work(std::int64_t until_ns, rounds how_many) {
   while (self.busy.load(std::memory_order_relaxed) || idle.find_work()) {
     if (how_many == rounds::one) return_at_ns_ = base::now_ns() + round_ns;
     if (pool_.run_queue_dry(self)) pool_.become_idle(self);
-    if (how_many == rounds::one || returns()) break;
+    return_at_ns_ = until_ns;
+    // order: relaxed  as above
+    const bool has_worked = self.turns.load(std::memory_order_relaxed) != turns;
+    if ((how_many == rounds::one && has_worked) || returns()) break;
   }
   flags_.returned();
   busy_share::set_current(nullptr);
@@ -129,7 +126,11 @@ void caller_life<Pool, Worker>::expire_soon() noexcept {
 template <class Pool, class Worker>
 void caller_life<Pool, Worker>::notify() noexcept {
   Worker& self = this->self();
-  Worker::current() == &self ? self.expect_long_turns() : pool_.notify(self);
+  if (Worker::current() == &self) {
+    self.expect_long_turns();
+  } else {
+    pool_.notify(self);
+  }
 }
 
 template <class Pool, class Worker>

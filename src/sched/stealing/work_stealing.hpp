@@ -30,8 +30,8 @@ namespace troupe::sched {
 struct work_stealing_options {
   unsigned workers = 1;
   std::uint64_t seed = 1;  // for the searcher's choice of victims
-  // Not null: the pool starts no thread. Its only worker is the thread that calls work_here(),
-  // which also expires these timers.
+  // Not null: the pool starts no thread. Its only worker is the thread in caller().work(), which
+  // also expires these timers.
   timekeeper* time = nullptr;
 };
 

@@ -65,13 +65,12 @@ class runtime_state {
     }
   }
 
-  call_host host{};            // of the actors' async calls; it names the clock and the I/O
-  std::int64_t began_ns = 0;   // by the runtime's clock; set before the first turn
-  std::uint8_t main_lane = 0;  // main_lanes.hpp; set before the first turn
-  bool is_simulated = false;   // set before the first turn, as is the next one
-  // all turns run in the thread that calls run(), except on pinned threads
-  bool runs_inside_run = false;
-  std::atomic<bool> closing{false};               // no actor is woken any longer, and no job begins
+  call_host host{};                  // of the actors' async calls; it names the clock and the I/O
+  std::int64_t began_ns = 0;         // by the runtime's clock; set before the first turn
+  std::uint8_t main_lane = 0;        // main_lanes.hpp; set before the first turn
+  bool is_simulated = false;         // set before the first turn, as is the next one
+  bool pool_needs_run = false;       // the pool's turns run in the thread that calls run()
+  std::atomic<bool> closing{false};  // no actor is woken any longer, and no job begins
   const actor_functions* actors = nullptr;        // set before the first turn
   const sched::runnable_vtable* turns = nullptr;  // of an activation; set before the first turn
   void* jobs = nullptr;                       // the runtime's job_pool (src/jobs/pool/job_pool.hpp)

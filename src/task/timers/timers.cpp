@@ -73,7 +73,11 @@ void timers::expire_soon() noexcept {
   }
 }
 
-std::int64_t timers::expire_due() noexcept { return time_of(expire_wheels()); }
+std::int64_t timers::expire_due() noexcept {
+  // order: acquire  shut_down() has released it
+  if (ending_.load(std::memory_order_acquire)) return INT64_MAX;
+  return time_of(expire_wheels());
+}
 
 std::int64_t timers::expire_wheels() {
   std::int64_t next = wheel::never;

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "support/conformance.hpp"
+#include "task/running/main_lanes.hpp"
 
 namespace troupe::test {
 namespace {
@@ -169,6 +170,115 @@ TEST_F(one_thread, work_that_is_left_at_the_end_is_discarded) {
     rt.post([probe] {});
   }
   EXPECT_EQ(probe.use_count(), 1);
+}
+
+// Results of other threads do not need run(), although the thread that waits would call it.
+TEST_F(one_thread, results_of_blocking_calls_and_pinned_actors_come_without_run) {
+  struct Slow {
+    int value() {
+      std::this_thread::sleep_for(20ms);  // sleeps: longer than a thread has to call run()
+      return 5;
+    }
+  };
+  const auto usual = tasks::main_lanes::time_to_call_run();
+  tasks::main_lanes::set_time_to_call_run(1ms);
+  {
+    runtime rt(alone);
+    EXPECT_EQ(rt.blocking([] { return Slow().value(); }).get(), 5);
+    const auto slow = rt.spawn<Slow>(pinned("own"));
+    EXPECT_EQ(slow.ask<&Slow::value>().get(), 5);
+    rt.run();
+  }
+  tasks::main_lanes::set_time_to_call_run(usual);
+}
+
+// No thread is in run() when the runtime ends, and a blocking call waits for an answer.
+TEST_F(one_thread, the_end_answers_threads_that_wait) {
+  std::atomic<int> state{0};
+  {
+    runtime rt(alone);
+    const auto counter = rt.spawn<Counter>();
+    rt.spawn([](ref<Counter> asked, std::atomic<int>& at) -> task<> {
+      co_await blocking([&] {
+        auto later = asked.ask<&Counter::add>();
+        set_and_wake(at, 1);
+        try {
+          later.get();
+        } catch (const std::exception&) {
+        }
+        set_and_wake(at, 2);
+      });
+    }(counter, state));
+    EXPECT_TRUE(rt.poll());
+    wait_for(state, 1);
+  }
+  EXPECT_EQ(state.load(), 2);
+}
+
+// A far timer moves in its wheel meanwhile, which is nothing to return for.
+TEST_F(one_thread, a_round_waits_for_work) {
+  runtime rt(alone);
+  int fired = 0;
+  rt.after(300ms, [&fired] { ++fired; });
+  while (rt.run_once()) EXPECT_EQ(fired, 1);
+  EXPECT_EQ(fired, 1);
+}
+
+TEST_F(one_thread, the_worker_has_all_numbers) {
+  runtime_options chosen = alone;
+  chosen.observe = true;
+  runtime rt(chosen);
+  const auto counter = rt.spawn<Counter>();
+  for (int i = 0; i < 10; ++i) counter.tell<&Counter::add>();
+  rt.run();
+  const runtime_metrics now = rt.metrics();
+  ASSERT_EQ(now.workers.size(), 1u);
+  EXPECT_GE(now.workers.front().messages, 10u);
+  EXPECT_GT(now.workers.front().turns, 0u);
+}
+
+// One thread runs both: it would wait for itself.
+TEST_F(one_thread, a_result_that_needs_run_by_way_of_another_runtime_is_refused) {
+  struct Between {
+    task<int> ask(ref<Counter> far) { co_return co_await far.ask<&Counter::add>(); }
+  };
+  runtime first({.workers = 1}), second(alone);
+  auto answer = first.spawn<Between>().ask<&Between::ask>(second.spawn<Counter>());
+  EXPECT_THROW(answer.get(), deadlock);
+  second.run();
+  EXPECT_EQ(answer.get(), 1);
+}
+
+// The thread that ran a program outlives it, and runs the next one.
+TEST_F(one_thread, threads_take_turns_in_run) {
+  for (int round = 0; round < 3; ++round) {
+    auto rt = std::make_unique<runtime>(alone);
+    int steps = 0;
+    const auto step = [&] {
+      rt->spawn([](int& count) -> task<> {
+        for (int i = 0; i < 100; ++i) spawn<Counter>().tell<&Counter::add>();
+        ++count;
+        co_return;
+      }(steps));
+      rt->run();
+    };
+    std::thread(step).join();
+    step();
+    std::thread(step).join();
+    EXPECT_EQ(steps, 3);
+    std::thread([&] { rt.reset(); }).join();
+  }
+}
+
+// While one thread is in run(), a scope of another one waits for it.
+TEST_F(one_thread, a_scope_of_another_thread_is_run_by_the_thread_in_run) {
+  runtime rt(alone);
+  std::thread outside([&, open = rt.hold()] {
+    EXPECT_EQ(scope(rt, [](task_scope&) -> task<int> { co_return 7; }), 7);
+  });
+  rt.run();
+  outside.join();
+  EXPECT_EQ(scope(rt, [](task_scope&) -> task<int> { co_return 8; }), 8);
 }
 
 // A blocked call has a thread of its own, and so have pinned actors; their results come back.
