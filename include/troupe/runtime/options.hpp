@@ -33,8 +33,8 @@ enum class policy {
   simulated,  // one thread inside run(), seeded choices, virtual time; a seed replays the same run
   // One thread, which is the one inside run(): it is the only worker, and also runs the actors of
   // on_main and the timers. Nothing happens outside of run(), run_once() and poll(). A system call
-  // costs less in a process with one thread. blocking(), pinned() and `observe` still start
-  // threads.
+  // costs less in a process with one thread. blocking(), pinned(), `observe`, the log and
+  // file operations that would wait still start threads.
   one_thread,
 };
 

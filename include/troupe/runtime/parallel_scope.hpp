@@ -85,7 +85,8 @@ T block_for_scope(runtime& rt, task<T> all) {
 // thread until the body and all children have ended, and gives the body's value.
 //
 // Thread: one that is not the runtime's; body and children run on the workers, even before run().
-// Under the simulated policy it calls run(). Cost: about 10 us. Errors: usage_error in a handler;
+// Under the policies simulated and one_thread the thread that calls run() may call it as well, and
+// it then calls run(). Cost: about 10 us. Errors: usage_error in a handler;
 // deadlock if the scope needs this thread to call run(); in that case the children are cancelled,
 // and have ended when it is thrown. Otherwise as scope(body).
 //

@@ -315,7 +315,8 @@ class runtime {
 
   // Runs the messages that are due on the main thread now, for a program that has a loop of its own
   // (a GUI). If none is due, run_once() waits for the next, for at most the given span, and poll()
-  // returns. Returns false if the program is out of work. Throws one failure, as run() does.
+  // returns. Under policy::one_thread a round runs all turns that are due, for about 1 ms. Returns
+  // false if the program is out of work. Throws one failure, as run() does.
   // Thread: the one that would call run().
   //
   // Example:
@@ -336,7 +337,8 @@ class runtime {
   // makes it unreadable, unless something is left to do. Under the simulated policy it is always
   // readable. Thread: any. Cost, once this function was called: a system call in each round, and
   // one for the first event between two rounds. Errors: std::system_error if there is no descriptor
-  // left. Lifetime: the runtime closes it; never read from it.
+  // left; usage_error under policy::one_thread, whose timers and I/O no descriptor shows. Lifetime:
+  // the runtime closes it; never read from it.
   //
   // Example (declarations):
   //     #include <poll.h>
