@@ -5,6 +5,7 @@
 //
 // mutation: cleared_behind_the_lock
 // mutation: silent_flag
+// mutation: silent_ask_back
 // mutation: ask_back_relaxed
 // mutation: returned_relaxed
 #include "models/relacy_atomics.hpp"
@@ -59,15 +60,18 @@ struct caller_flags_model : rl::test_suite<caller_flags_model, armers + 1> {
 // The reason is written without a lock, as the count of outstanding work is brought to zero.
 struct asked_back_model : rl::test_suite<asked_back_model, 2> {
   sched::basic_caller_flags<models::fenced_atomics> flags;
+  base::basic_parker<models::fenced_atomics, models::futex> parker;
   models::guarded<unsigned> reason{0};
 
   void thread(unsigned index) {
     if (index != 0) {
       reason = 1;
       flags.ask_back();
+      if (!models::mutated("silent_ask_back")) parker.notify();
       return;
     }
-    if (!flags.is_asked_back()) return;
+    // A worker that is not asleep finds the flag without the parker.
+    while (!flags.is_asked_back()) parker.wait();
     flags.returned();
     RL_ASSERT(reason == 1);
     RL_ASSERT(!flags.is_asked_back());
