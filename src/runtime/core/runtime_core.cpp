@@ -350,6 +350,9 @@ void runtime_core::shut_down() {
   // order: relaxed  the threads that must see it are stopped and joined below
   system->discard(true);
   system->close();
+  // order: relaxed  a statistic
+  const auto dead_letters = [this] { return system->dead_letters.load(std::memory_order_relaxed); };
+  std::uint64_t lost_from = dead_letters();
   if (inside_run_ != nullptr) discard_in_caller();
   clock->shut_down();
   system->deadlocks->shut_down();
@@ -365,9 +368,6 @@ void runtime_core::shut_down() {
     thread->executor.poke();
     thread->stopped.wait();
   }
-  // order: relaxed  a statistic
-  const auto dead_letters = [this] { return system->dead_letters.load(std::memory_order_relaxed); };
-  std::uint64_t lost_from = dead_letters();
   pool->shut_down();
   attached.close();
   for (auto& thread : pinned_) {
