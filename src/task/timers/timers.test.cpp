@@ -58,7 +58,7 @@ class timers_of : public testing::TestWithParam<unsigned> {
   std::unique_ptr<timers> made_;
   timers* clock_ = nullptr;
   void begin() {
-    made_ = std::make_unique<timers>(host_, true, threads_of_test);
+    made_ = std::make_unique<timers>(host_, time_kept_by::own_thread, threads_of_test);
     clock_ = made_.get();
   }
 };
