@@ -1,18 +1,17 @@
 // P4, P6, P10, P11: a program under policy::one_thread has one thread, the one inside run(), which
 // also expires the timers, serves the I/O and searches for deadlocks.
-#include <sys/socket.h>
-#include <unistd.h>
-
+#include <array>
 #include <atomic>
 #include <chrono>
 #include <filesystem>
-#include <future>
 #include <iterator>
+#include <memory>
+#include <span>
 #include <thread>
 #include <vector>
 
+#include "conformance/time_to_call_run.hpp"
 #include "support/conformance.hpp"
-#include "task/running/main_lanes.hpp"
 
 namespace troupe::test {
 namespace {
@@ -180,16 +179,12 @@ TEST_F(one_thread, results_of_blocking_calls_and_pinned_actors_come_without_run)
       return 5;
     }
   };
-  const auto usual = tasks::main_lanes::time_to_call_run();
-  tasks::main_lanes::set_time_to_call_run(1ms);
-  {
-    runtime rt(alone);
-    EXPECT_EQ(rt.blocking([] { return Slow().value(); }).get(), 5);
-    const auto slow = rt.spawn<Slow>(pinned("own"));
-    EXPECT_EQ(slow.ask<&Slow::value>().get(), 5);
-    rt.run();
-  }
-  tasks::main_lanes::set_time_to_call_run(usual);
+  const time_to_call_run brief(1ms);
+  runtime rt(alone);
+  EXPECT_EQ(rt.blocking([] { return Slow().value(); }).get(), 5);
+  const auto slow = rt.spawn<Slow>(pinned("own"));
+  EXPECT_EQ(slow.ask<&Slow::value>().get(), 5);
+  rt.run();
 }
 
 // No thread is in run() when the runtime ends, and a blocking call waits for an answer.

@@ -3,30 +3,14 @@
 #include <latch>
 #include <thread>
 
+#include "conformance/time_to_call_run.hpp"
 #include "support/conformance.hpp"
-#include "task/running/main_lanes.hpp"
 #include "troupe/task/shared_state.hpp"
 
 namespace troupe::test {
 namespace {
 
 using namespace std::chrono_literals;
-
-// How long another thread has to call run(). Short where a test waits for a refusal, and without
-// end where there must be none.
-class time_to_call_run {
- public:
-  explicit time_to_call_run(std::chrono::nanoseconds time)
-      : before_(tasks::main_lanes::time_to_call_run()) {
-    tasks::main_lanes::set_time_to_call_run(time);
-  }
-  time_to_call_run(const time_to_call_run&) = delete;
-  time_to_call_run& operator=(const time_to_call_run&) = delete;
-  ~time_to_call_run() { tasks::main_lanes::set_time_to_call_run(before_); }
-
- private:
-  const std::chrono::nanoseconds before_;
-};
 
 class own_waits : public conformance {
  protected:
