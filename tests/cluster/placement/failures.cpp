@@ -150,7 +150,7 @@ TEST_F(placement_on_postgres, a_connection_that_hangs_is_replaced_before_the_lea
 }
 
 TEST_F(placement_on_postgres, a_server_that_is_away_for_longer_than_a_lease_costs_the_shards) {
-  with(1, 1s, [](nodes& all) -> task<> {
+  with(1, 3s, [](nodes& all) -> task<> {
     auto waits = until_owned(*all[0], shard_count, shard_count);
     co_await std::move(waits);
     const std::uint64_t before = all[0]->fence_of_seven;
