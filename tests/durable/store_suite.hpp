@@ -5,11 +5,13 @@
 #include "troupe/durable/store.hpp"
 
 #include <algorithm>
+#include <atomic>
 #include <chrono>
 #include <cstdint>
 #include <memory>
 #include <stdexcept>
 #include <string>
+#include <thread>
 #include <utility>
 #include <variant>
 #include <vector>
@@ -354,6 +356,68 @@ TEST_P(durable_stores, many_turns_share_a_transaction) {
     EXPECT_EQ(bank.counts().turns, 1000u);
     EXPECT_LT(bank.counts().commits, 500u);
   });
+}
+
+// Its handlers wait for the test, by a blocking call or as coroutines; each answers its place among
+// all.
+struct Held {
+  static inline std::atomic<bool> is_held = false;
+  static inline std::atomic<int> handled = 0;
+
+  int work() {
+    while (is_held) std::this_thread::sleep_for(1ms);  // sleeps: until the test has sent all
+    return ++handled;
+  }
+  task<int> wait() {
+    while (is_held) co_await sleep_for(1ms);
+    co_return ++handled;
+  }
+  int look() const { return handled; }
+};
+auto held() { return kind<Held, &Held::work, &Held::wait, &Held::look>(); }
+
+TEST_P(durable_stores, actors_with_many_messages_let_others_in) {
+  Held::is_held = false;
+  with(
+      [](store all) -> task<> {
+        constexpr int busy = 10, messages_each = 500;
+        std::vector<durable::ref<Held>> actors;
+        for (int i = 0; i <= busy; ++i) {
+          actors.push_back(all.get<Held>(std::to_string(i)));
+          co_await actors.back().ask<&Held::work>();  // it is in memory from now on
+        }
+        Held::is_held = true;
+        Held::handled = 0;
+        std::vector<future<int>> answers;
+        for (int i = 0; i < busy; ++i) {
+          for (int n = 0; n < messages_each; ++n)
+            answers.push_back(actors[static_cast<std::size_t>(i)].ask<&Held::work>());
+        }
+        auto last = actors.back().ask<&Held::work>();
+        Held::is_held = false;
+        EXPECT_LT(co_await std::move(last), busy * messages_each / 2);
+        for (auto& one : answers) co_await std::move(one);
+        EXPECT_EQ(Held::handled, busy * messages_each + 1);
+      },
+      {}, held());
+}
+
+TEST_P(durable_stores, handlers_that_wait_hold_no_other_up) {
+  Held::is_held = false;
+  with(
+      [](store all) -> task<> {
+        Held::is_held = true;
+        Held::handled = 0;
+        std::vector<future<int>> answers;
+        for (int i = 0; i < 40; ++i)
+          answers.push_back(all.get<Held>(std::to_string(i)).ask<&Held::wait>());
+        for (int i = 0; i < 3; ++i)
+          EXPECT_EQ(co_await all.get<Held>("other").ask<&Held::look>(), 0);
+        Held::is_held = false;
+        for (auto& one : answers) co_await std::move(one);
+        EXPECT_EQ(Held::handled, 40);
+      },
+      {}, held());
 }
 
 struct Thing {

@@ -56,7 +56,7 @@ record_ref engine_core::make_record(request& request) const {
                          ", ...> was called");
   check_name(*kind, request.key);
   check_size(request.arguments.size(), "the message has ");
-  auto message = std::make_shared<record>();
+  auto message = new_record();
   message->kind = kind;
   message->method = &*method;
   message->row.to = {kind->name, std::move(request.key)};
@@ -98,6 +98,17 @@ void engine_core::need_commit() {
   } catch (...) {
     batches.end_commits();
     throw;
+  }
+}
+
+// More than one for each worker would wait for each other.
+void engine_core::need_runner() {
+  if (actors.runners() >= on.workers()) return;
+  try {
+    start([this](engine_ref keeps) { return upper_tasks.run_ready(std::move(keeps)); });
+    actors.begin_runner();
+  } catch (...) {
+    if (actors.runners() == 0) throw;
   }
 }
 

@@ -18,6 +18,7 @@
 #include <vector>
 
 #include "durable/core/store_numbers.hpp"
+#include "durable/memory/activation.hpp"
 #include "durable/memory/classes.hpp"
 #include "durable/memory/filling.hpp"
 #include "durable/memory/outside_calls.hpp"
@@ -51,8 +52,8 @@ class engine_tasks {
 
   // Keeps the engine alive, and its parts with it.
   virtual engine_ref keep() = 0;
-  // Handles the messages of one actor until none is left.
-  virtual task<> handle_all(engine_ref keeps, activation& actor) = 0;
+  // Handles the messages of ready actors until no actor is ready.
+  virtual task<> run_ready(engine_ref keeps) = 0;
   // Stores batches until nothing is to be stored.
   virtual task<> store_all(engine_ref keeps) = 0;
   // Reads the inbox until nothing is unread, or nothing may be read.
@@ -122,6 +123,8 @@ class engine_core {
 
   // Something is to be stored.
   void need_commit();
+  // An actor will be ready. Errors: those of a task that cannot begin, if no runner is at work.
+  void need_runner();
   // Something may be unread, and there may be room for it.
   void need_inbox();
   bool is_current(const turn_state& turn) const noexcept { return turn.generation == generation; }

@@ -79,7 +79,7 @@ void cycle_search::take_back(const message_id& ask) {
     if (message == nullptr || message->stored_with != 0) return;
     const actor_name& name = message->row.to;
     activation* const actor = cycles_.find_actor(name);
-    if (actor == nullptr || std::erase(actor->waits, message) == 0) return;
+    if (actor == nullptr || !actor->waits.remove(message)) return;
     text += name.kind + " " + name.key;
     known_.remove(message);
     inbox_.leave(*message);

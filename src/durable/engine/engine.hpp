@@ -72,9 +72,7 @@ class engine final : public std::enable_shared_from_this<engine>, private engine
 
  private:
   engine_ref keep() override { return shared_from_this(); }
-  task<> handle_all(engine_ref keeps, activation& actor) override {
-    return turns_.handle_all(std::move(keeps), actor);
-  }
+  task<> run_ready(engine_ref keeps) override { return turns_.run_ready(std::move(keeps)); }
   task<> store_all(engine_ref keeps) override { return commits_.store_all(std::move(keeps)); }
   task<> read_inbox(engine_ref keeps) override { return inbox_reader_.read_all(std::move(keeps)); }
 

@@ -69,7 +69,7 @@ bool reminder_sender::fire_one(const stored_reminder& reminder, due_time now) {
   const std::uint32_t shard = shards_.of(reminder.to);
   if (!shards_.is_open(shard)) return true;
   if (!reminders_.send(reminder)) return true;
-  const auto message = std::make_shared<record>();
+  const auto message = new_record();
   message->kind = kind;
   message->method = classes::find_method(*kind, reminder.method, reminder.signature);
   message->row.id = message_id::of(reminder_name_of(reminder.to, reminder.name))

@@ -122,10 +122,10 @@ std::vector<held_shard> shard_moves::hand_over(const std::vector<held_shard>& sh
 void shard_moves::put_off(const shard_set& leaving, refusals& told) {
   for (const auto& [name, actor] : actors_) {
     if (!leaving[actor->shard]) continue;
-    std::deque<record_ref> stay;
-    for (record_ref& message : std::exchange(actor->waits, {})) {
+    message_queue stay;
+    while (const record_ref message = actor->waits.pop_front()) {
       if (message->asker != nullptr) {
-        stay.push_back(std::move(message));
+        stay.push_back(message);
         continue;
       }
       put_off(*message, told);

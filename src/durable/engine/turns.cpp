@@ -1,5 +1,6 @@
 // The turns of durable actors: each handles one message, and adds its changes to the open batch.
 #include <algorithm>
+#include <new>
 #include <utility>
 
 #include "base/invariant.hpp"
@@ -7,6 +8,7 @@
 #include "durable/engine/turns.hpp"
 #include "durable/memory/nested_asks.hpp"
 #include "durable/state/cycles.hpp"
+#include "kit/clock_and_random.hpp"
 #include "troupe/durable/turn.hpp"
 #include "troupe/task/timer.hpp"
 
@@ -19,7 +21,8 @@ constexpr milliseconds load_again_soon{1};
 constexpr milliseconds load_again_first{50};
 constexpr milliseconds load_again_last{10'000};
 constexpr milliseconds retry_last{10'000};
-constexpr unsigned messages_in_a_row = 64;
+constexpr unsigned messages_in_a_row = 64;  // of one actor
+constexpr unsigned turns_in_a_row = 16;     // of a runner, before other tasks of its worker
 
 // A message that no handler of this program fits.
 std::exception_ptr no_such_method(const record& message) {
@@ -30,10 +33,40 @@ std::exception_ptr no_such_method(const record& message) {
 
 }  // namespace
 
-task<> turns::handle_all(engine_ref, activation& actor) {
+// The task of core_.need_runner(). If it has to wait for one actor's handler, or for its object, it
+// stays with that actor, and another runner takes its place.
+task<> turns::run_ready(engine_ref keeps) {
+  // A search of schedules chooses after each turn.
+  const unsigned turns_at_once = kit::is_simulated() ? 1 : turns_in_a_row;
+  next_step next;
+  for (unsigned turns = 1;; ++turns) {
+    try {
+      next = turns == 1 ? first_ready() : handle_at_once(std::move(next), followed_by::any_ready);
+    } catch (...) {
+      end_runner();  // no memory: the actor and its messages stay as they are, the others go on
+      throw;
+    }
+    if (!is_at_once(next)) break;
+    if (turns % turns_at_once == 0) co_await yield();
+  }
+  if (next.does == next_step::action::ends) co_return;
+  std::optional<task<>> stays;
+  while (!stays) {
+    try {
+      stays.emplace(stay_with(keeps, next));
+    } catch (const std::bad_alloc&) {
+    }
+    if (!stays) co_await sleep_for(load_again_soon);
+  }
+  co_await std::move(*stays);
+}
+
+// Handles the messages of this actor until none is left.
+task<> turns::stay_with(engine_ref, next_step next) {
+  while (!end_runner()) co_await sleep_for(load_again_soon);
+  activation& actor = *next.actor;
   unsigned in_a_row = 0;
   milliseconds waited{0};
-  next_step next = next_for(actor);
   while (next.does != next_step::action::ends) {
     if (next.does == next_step::action::loads) {
       auto loads = load(actor, waited);
@@ -41,43 +74,66 @@ task<> turns::handle_all(engine_ref, activation& actor) {
       next = next_for(actor);
       continue;
     }
-    const record_ref message = std::move(next.message);
+    if (next.does == next_step::action::pauses) {
+      co_await sleep_for(next.pause);
+      next = next_for(actor);
+      continue;
+    }
     if (++in_a_row % messages_in_a_row == 0) co_await yield();
-    turn_state state(*this, actor, message);
-    state.generation = actor.generation;
+    if (is_at_once(next)) {
+      next = handle_at_once(std::move(next), followed_by::same_actor);
+      continue;
+    }
+    turn_state state(*this, actor, std::move(next.message));
     turn current(state);
-    const tasks::context_ref span = begin_turn_span(*message);
-    const tasks::context_ref& within = span.get() == nullptr ? message->trace : span;
+    const record& message = *state.handles;
+    const tasks::context_ref span = begin_turn_span(message);
     std::exception_ptr failed;
     outcome given;
     bytes written;
     try {
-      const method_entry* const method = message->method;
-      if (method == nullptr) std::rethrow_exception(no_such_method(*message));
-      if (method->call != nullptr) {
-        const tasks::inside_context traced(within.get());
-        given = method->call(actor.it.get(), current, message->row.arguments);
-      } else {
-        auto handler = method->start(actor.it.get(), current, message->row.arguments);
-        auto running = in_trace(std::move(handler), within);
-        given = co_await std::move(running);
-      }
+      auto handler = message.method->start(actor.it.get(), current, message.row.arguments);
+      auto running = in_trace(std::move(handler), context_of(message, span));
+      given = co_await std::move(running);
       written = encoded(state, given);
     } catch (...) {
       failed = std::current_exception();
     }
     if (span.get() != nullptr) tasks::end_span(*span.get(), failed);
-    milliseconds pause{0};
-    std::optional<next_step> chosen;
-    if (failed == nullptr) {
-      pause = finish(state, std::move(given), std::move(written), chosen);
-    } else {
-      pause = fail(state, failed);
-      failed = nullptr;
-    }
-    if (pause.count() > 0) co_await sleep_for(pause);
-    next = chosen ? std::move(*chosen) : next_for(actor);
+    next = end_turn(state, failed, std::move(given), std::move(written), followed_by::same_actor);
   }
+}
+
+// The handler is no coroutine, or there is none.
+bool turns::is_at_once(const next_step& next) noexcept {
+  return next.does == next_step::action::handles &&
+         (next.message->method == nullptr || next.message->method->call != nullptr);
+}
+
+turns::next_step turns::handle_at_once(next_step now, followed_by then) {
+  turn_state state(*this, *now.actor, std::move(now.message));
+  turn current(state);
+  const record& message = *state.handles;
+  const tasks::context_ref span = begin_turn_span(message);
+  std::exception_ptr failed;
+  outcome given;
+  bytes written;
+  try {
+    if (message.method == nullptr) std::rethrow_exception(no_such_method(message));
+    const tasks::inside_context traced(context_of(message, span).get());
+    given = message.method->call(state.actor.it.get(), current, message.row.arguments);
+    written = encoded(state, given);
+  } catch (...) {
+    failed = std::current_exception();
+  }
+  if (span.get() != nullptr) tasks::end_span(*span.get(), failed);
+  return end_turn(state, failed, std::move(given), std::move(written), then);
+}
+
+turns::next_step turns::end_turn(turn_state& done, const std::exception_ptr& failed, outcome given,
+                                 bytes state, followed_by then) {
+  return failed == nullptr ? finish(done, std::move(given), std::move(state), then)
+                           : fail(done, failed, then);
 }
 
 turns::next_step turns::next_for(activation& actor) {
@@ -85,27 +141,76 @@ turns::next_step turns::next_for(activation& actor) {
   return choose_next(actor);
 }
 
-// If the task ends, the actor may leave memory at once.
+turns::next_step turns::first_ready() {
+  guard held(core_);
+  return choose_ready();
+}
+
+// With the mutex held, as the three below: the next step after a turn.
+turns::next_step turns::choose_after(activation& actor, followed_by then) {
+  if (then == followed_by::same_actor) return choose_next(actor);
+  // Others wait for as long as this actor handles some messages at most.
+  if (++actor.in_a_row >= messages_in_a_row && actors_.has_ready()) {
+    begin_choice(actor);
+    actors_.queue_again(actor);
+    return choose_ready();
+  }
+  next_step next = choose_next(actor);
+  return next.does == next_step::action::ends ? choose_ready() : next;
+}
+
+// The runner ends if no actor is ready.
+turns::next_step turns::choose_ready() {
+  while (activation* const actor = actors_.take_ready()) {
+    next_step next = choose_next(*actor);
+    if (next.does != next_step::action::ends) return next;
+  }
+  actors_.end_runner();
+  return {};
+}
+
+// If nothing handles its messages any more, the actor may leave memory at once.
 turns::next_step turns::choose_next(activation& actor) {
   using enum next_step::action;
-  actor.handles = nullptr;
-  actor.waits_for.clear();
-  if (actor.generation != core_.generation) actors_.let_go(actor);
+  begin_choice(actor);
   if (actor.waits.empty()) {
     actors_.end_run(actor, core_.now_ns());
     actors_.make_room(0, batches_.stored());
-    return {ends, {}};
+    return {};
   }
-  if (actor.it == nullptr) return {loads, {}};
-  actor.handles = std::move(actor.waits.front());
-  actor.waits.pop_front();
+  if (actor.it == nullptr) return {loads, &actor, nullptr, milliseconds(0)};
+  actor.handles = actor.waits.pop_front();
   actor.gives_up = false;
   // The actor that was asked has not left memory since.
   TROUPE_INVARIANT(actor.handles->asker == nullptr || actor.handles->asked == nullptr ||
                        actor.handles->asked == &actor,
                    "actors.A2");
   TROUPE_INVARIANT(!health_.is_in_doubt(), "forgetting.E5");
-  return {handles, actor.handles};
+  return {handles, &actor, actor.handles, milliseconds(0)};
+}
+
+turns::next_step turns::pause_of(activation& actor, milliseconds pause) noexcept {
+  return {next_step::action::pauses, &actor, nullptr, pause};
+}
+
+void turns::begin_choice(activation& actor) {
+  actor.handles = nullptr;
+  actor.waits_for.clear();
+  if (actor.generation != core_.generation) actors_.let_go(actor);
+}
+
+// The task stays with its actor. False: actors are ready, and no other runner can begin.
+bool turns::end_runner() noexcept {
+  guard held(core_);
+  actors_.end_runner();
+  if (!actors_.has_ready()) return true;
+  try {
+    core_.need_runner();
+    return true;
+  } catch (...) {
+    actors_.begin_runner();
+    return false;
+  }
 }
 
 // Returns how long the next try to load waits, if this one has failed; else 0.
@@ -164,8 +269,8 @@ void turns::refuse_all(activation& actor, const std::exception_ptr& why, bool fo
   {
     guard held(core_);
     actor.refused = for_good;
-    std::deque<record_ref> stay;
-    for (record_ref& message : actor.waits) {
+    message_queue stay;
+    while (const record_ref message = actor.waits.pop_front()) {
       const bool in_inbox = message->stored_with != 0;
       // A post that was acknowledged stays, whoever asks for its answer by its id.
       const bool leaves = message->answer != nullptr && message->row.from != origin::post &&
@@ -182,7 +287,7 @@ void turns::refuse_all(activation& actor, const std::exception_ptr& why, bool fo
       }
       told.emplace_back(std::move(message->answer), in_inbox);
       if (!leaves && !for_good) {
-        stay.push_back(std::move(message));
+        stay.push_back(message);
         continue;
       }
       inbox_.leave(*message);
@@ -223,19 +328,16 @@ object turns::before(const turn_state& turn) noexcept {
   }
 }
 
-// Returns how long the actor waits before it handles its next message. If the turn counts, `next`
-// is chosen under the same lock.
-milliseconds turns::finish(turn_state& done, outcome given, bytes state,
-                           std::optional<next_step>& next) {
+// The next step is chosen under the same lock.
+turns::next_step turns::finish(turn_state& done, outcome given, bytes state, followed_by then) {
   guard held(core_);
   if (!core_.is_current(done)) {
     held.unlock();
-    give_up(done);
-    return milliseconds(0);
+    return give_up(done, then);
   }
   if (done.actor.gives_up) {
     held.unlock();
-    return run_again(done, before(done));
+    return run_again(done, before(done), then);
   }
   TROUPE_INVARIANT(done.actor.handles == done.handles, "E1");
   done.actor.gave_up = 0;
@@ -253,26 +355,25 @@ milliseconds turns::finish(turn_state& done, outcome given, bytes state,
   into.settlements.push_back({message, std::move(given.value), nullptr});
   send_all(done);
   core_.need_commit();
-  next = choose_next(done.actor);
-  return milliseconds(0);
+  return choose_after(done.actor, then);
 }
 
 // The message stays, and is handled once more: the answers to its handler's asks are
 // stored, or nothing was done.
-milliseconds turns::run_again(turn_state& done, object earlier) {
+turns::next_step turns::run_again(turn_state& done, object earlier, followed_by then) {
   const record_ref& message = done.handles;
   guard held(core_);
   if (!core_.is_current(done)) {
     held.unlock();
-    give_up(done);
-    return milliseconds(0);
+    return give_up(done, then);
   }
   std::swap(done.actor.it, earlier);
   message->again = true;
   ++numbers_.counts.retries;
   done.actor.waits.push_front(message);
-  return std::clamp(load_again_first * (1u << std::min(done.actor.gave_up++, 20u)),
-                    load_again_first, load_again_last);
+  return pause_of(done.actor,
+                  std::clamp(load_again_first * (1u << std::min(done.actor.gave_up++, 20u)),
+                             load_again_first, load_again_last));
 }
 
 // The message has ended: no handler needs the answers to its asks any more. In a cluster an ask
@@ -303,9 +404,8 @@ void turns::send_all(turn_state& done) {
   done.sent.clear();
 }
 
-// The handler threw. Returns how long the actor waits before it handles its next message, which may
-// be this one.
-milliseconds turns::fail(turn_state& done, const std::exception_ptr& why) {
+// The handler threw. The next message may be this one, after a pause.
+turns::next_step turns::fail(turn_state& done, const std::exception_ptr& why, followed_by then) {
   const record_ref& message = done.handles;
   const bool no_method = message->method == nullptr;
   const handler_failed failure = failure_of(why);
@@ -314,12 +414,11 @@ milliseconds turns::fail(turn_state& done, const std::exception_ptr& why) {
   guard held(core_);
   if (!core_.is_current(done)) {
     held.unlock();
-    give_up(done);
-    return milliseconds(0);
+    return give_up(done, then);
   }
   if (done.actor.gives_up) {
     held.unlock();
-    return run_again(done, std::move(earlier));
+    return run_again(done, std::move(earlier), then);
   }
   std::swap(done.actor.it, earlier);
   core_.touch_all(done);
@@ -335,7 +434,8 @@ milliseconds turns::fail(turn_state& done, const std::exception_ptr& why) {
     done.actor.waits.push_front(message);
     const auto first = std::chrono::ceil<milliseconds>(
         std::min<std::chrono::nanoseconds>(retry_last, core_.chosen.retry_first));
-    return std::min(retry_last, first * (1u << std::min(message->failures - 1, 20u)));
+    return pause_of(done.actor,
+                    std::min(retry_last, first * (1u << std::min(message->failures - 1, 20u))));
   }
   filling& into = batches_.open();
   const bool is_dead = !nested && !waits;
@@ -351,11 +451,11 @@ milliseconds turns::fail(turn_state& done, const std::exception_ptr& why) {
   std::exception_ptr told = no_method ? why : std::make_exception_ptr(failure);
   into.settlements.push_back({message, {}, std::move(told)});
   core_.need_commit();
-  return milliseconds(0);
+  return choose_after(done.actor, then);
 }
 
 // The turn began before a batch failed: nothing of it counts.
-void turns::give_up(turn_state& old) {
+turns::next_step turns::give_up(turn_state& old, followed_by then) {
   std::unique_ptr<answer_to> answer, on_stored;
   bool may_be_handled = false;
   std::exception_ptr why;
@@ -371,6 +471,8 @@ void turns::give_up(turn_state& old) {
   }
   fail_all(answer, may_be_handled ? with_unknown_effect(why) : why);
   fail_all(on_stored, why);
+  guard held(core_);
+  return choose_after(old.actor, then);
 }
 
 void turns::send_from(turn_state& from, request request) {

@@ -28,8 +28,8 @@ class turns {
   turns(const turns&) = delete;
   turns& operator=(const turns&) = delete;
 
-  // The task of mailboxes::enqueue().
-  task<> handle_all(engine_ref keeps, activation& actor);
+  // Handles the messages of ready actors until none is ready (state/actors.hpp, A4).
+  task<> run_ready(engine_ref keeps);
 
   // Calls of a handler, within its turn, without the mutex.
   void send_from(turn_state& from, request request);
@@ -39,14 +39,30 @@ class turns {
   due_time wall_now() const { return core_.clock.now(); }
 
  private:
-  // The next step of an actor's task: it handles `message`, or loads the object, or ends.
+  // The next step of a task: it handles `message`, or loads the actor's object, or pauses; or ends.
   struct next_step {
-    enum class action : std::uint8_t { ends, loads, handles };
+    enum class action : std::uint8_t { ends, loads, handles, pauses };
     action does = action::ends;
+    activation* actor = nullptr;
     record_ref message;
+    std::chrono::milliseconds pause{0};
   };
+  // Whose message a task handles after a turn.
+  enum class followed_by : std::uint8_t { same_actor, any_ready };
+
+  task<> stay_with(engine_ref keeps, next_step next);
+  static bool is_at_once(const next_step& next) noexcept;
+  next_step handle_at_once(next_step now, followed_by then);
+  next_step end_turn(turn_state& done, const std::exception_ptr& failed, outcome given, bytes state,
+                     followed_by then);
+  bool end_runner() noexcept;
+  next_step first_ready();
   next_step next_for(activation& actor);
-  next_step choose_next(activation& actor);  // with the mutex held
+  next_step choose_after(activation& actor, followed_by then);
+  next_step choose_ready();
+  next_step choose_next(activation& actor);
+  void begin_choice(activation& actor);
+  static next_step pause_of(activation& actor, std::chrono::milliseconds pause) noexcept;
   task<std::chrono::milliseconds> load(activation& actor, std::chrono::milliseconds waited);
   void loaded(activation& actor, std::optional<stored_state> found, std::uint64_t generation);
   void refuse_all(activation& actor, const std::exception_ptr& why, bool for_good);
@@ -54,15 +70,18 @@ class turns {
   static object before(const turn_state& turn) noexcept;
   void store_asking(turn_state& from, bool asks_elsewhere);
   void end_asks(turn_state& done);
-  std::chrono::milliseconds finish(turn_state& done, outcome given, bytes state,
-                                   std::optional<next_step>& next);
-  std::chrono::milliseconds fail(turn_state& done, const std::exception_ptr& why);
-  void give_up(turn_state& old);
-  std::chrono::milliseconds run_again(turn_state& done, object earlier);
+  next_step finish(turn_state& done, outcome given, bytes state, followed_by then);
+  next_step fail(turn_state& done, const std::exception_ptr& why, followed_by then);
+  next_step give_up(turn_state& old, followed_by then);
+  next_step run_again(turn_state& done, object earlier, followed_by then);
   void send_all(turn_state& done);
 
   // turn_spans.cpp
   static tasks::context_ref begin_turn_span(const record& message);
+  static const tasks::context_ref& context_of(const record& message,
+                                              const tasks::context_ref& span) noexcept {
+    return span.get() == nullptr ? message.trace : span;
+  }
   static task<outcome> in_trace(task<outcome> handler, const tasks::context_ref& within);
 
   engine_core& core_;

@@ -14,7 +14,7 @@
 #include <string_view>
 #include <vector>
 
-#include "durable/memory/record.hpp"
+#include "durable/memory/activation.hpp"
 #include "troupe/durable/kind.hpp"
 #include "troupe/durable/storage.hpp"
 

@@ -7,7 +7,7 @@
 //       their answers; its `asked` is the number of those that others wait for from it.
 #pragma once
 
-#include "durable/memory/record.hpp"
+#include "durable/memory/activation.hpp"
 
 namespace troupe::durable::parts {
 

@@ -1,22 +1,22 @@
-// record: a message of a store in memory; activation: a durable actor in memory.
+// record: a message of a store in memory.
 //
 // Invariants
 //   M1  A message leaves `here` for one of the other places and comes back from there, before it
 //       goes to a third one. From an outbox no message comes back.
+//   M2  A message waits for one actor at most, once.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
-#include <deque>
 #include <memory>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "base/invariant.hpp"
-#include "troupe/base/intrusive_list.hpp"
 #include "troupe/durable/kind.hpp"
 #include "troupe/durable/storage.hpp"
+#include "troupe/memory/block_pool.hpp"
 #include "troupe/task/call_context.hpp"
 
 namespace troupe::durable::parts {
@@ -62,6 +62,7 @@ struct record {
   activation* asked = nullptr;
   std::weak_ptr<record> asked_by;             // the message that this handler handles
   std::vector<std::shared_ptr<record>> asks;  // the asks of its handlers
+  std::shared_ptr<record> next_waiting;       // of its actor's queue, while it waits there
   tasks::context_ref trace;
 
   bool is(message_place where) const noexcept { return place == where; }
@@ -74,52 +75,9 @@ struct record {
 };
 using record_ref = std::shared_ptr<record>;
 
-// A durable actor in memory.
-struct activation {
-  activation(const kind_table& kind, std::string key, std::uint32_t shard)
-      : kind(kind), key(std::move(key)), shard(shard) {}
-  activation(const activation&) = delete;
-  activation& operator=(const activation&) = delete;
-
-  const kind_table& kind;
-  const std::string key;
-  const std::uint32_t shard;
-  std::deque<record_ref> waits;
-  bool runs = false;         // a task handles its messages
-  bool refused = false;      // its stored state cannot be read: until the store is opened anew
-  object it;                 // null: not loaded
-  bytes last;                // the object's bytes after its last turn that succeeded
-  std::uint64_t events = 0;  // how many it has had
-  std::uint64_t events_in_snapshot = 0;
-  std::uint64_t generation = 0;        // in which it was loaded
-  std::uint64_t changed_with = 0;      // the number of the last batch that changes its stored state
-  std::uint64_t state_with = 0;        // the number of the last batch that has its whole state,
-  std::size_t place_in_batch = 0;      // and where, as long as that batch is open
-  std::vector<activation*> waits_for;  // whom its handler has asked
-  std::size_t asks = 0;                // nested asks of its handlers that have no answer,
-  std::size_t asked = 0;               // and those that others have sent to it
-  record_ref handles;                  // the message that its handler handles
-  // Something that the handler asked failed for a reason that passes: it runs again.
-  bool gives_up = false;
-  std::uint32_t gave_up = 0;  // how often in a row
-  std::int64_t used_ns = 0;
-  base::list_link<activation> by_use;
-};
-
-// A handler while it runs.
-struct turn_state {
-  turn_state(turns& owner, activation& actor, record_ref message) noexcept
-      : owner(owner), actor(actor), handles(std::move(message)) {}
-  turns& owner;
-  activation& actor;
-  const record_ref handles;
-  std::uint64_t generation = 0;
-  std::uint64_t parts = 0;  // ids given so far
-  bool has_asked = false;
-  bool has_applied = false;  // its events have changed the object
-  std::vector<record_ref> sent;
-  std::vector<stored_reminder> reminders;
-  std::vector<batch::reminder_name> forgotten;
-};
+// Records come and go on different threads, one for each message.
+inline record_ref new_record() {
+  return std::allocate_shared<record>(memory::block_allocator<record>());
+}
 
 }  // namespace troupe::durable::parts

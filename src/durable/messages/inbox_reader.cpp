@@ -75,7 +75,7 @@ void inbox_reader::take_page(std::vector<stored_message> page, refusals& told) {
         message->move(message_place::here);
       }
     } else {
-      message = std::make_shared<record>();
+      message = new_record();
       message->again = true;
       if (row.named) known_.add(row.id, message);
     }

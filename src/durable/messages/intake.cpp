@@ -80,7 +80,7 @@ future<bytes> intake::deliver(stored_message received) {
   auto answer = std::make_unique<bytes_answer>();
   future<bytes> later = answer->get_future();
   std::unique_ptr<answer_to> told = std::move(answer);
-  const auto message = std::make_shared<record>();
+  const auto message = new_record();
   try {
     message->kind = core_.classes.find(received.to.kind);
     if (message->kind == nullptr)

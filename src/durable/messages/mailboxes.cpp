@@ -37,22 +37,12 @@ void mailboxes::leave_out(const record_ref& message) {
 }
 
 void mailboxes::enqueue(const record_ref& message, activation& actor) {
+  if (!actor.runs) core_.need_runner();
   actor.waits.push_back(message);
   inbox_.set_left_out(*message, false);
   TROUPE_INVARIANT(message->is(message_place::here), "P1");
   inbox_.count(*message);
-  if (actor.runs) return;
-  actors_.begin_run(actor);
-  try {
-    core_.start([&actor, this](engine_ref keeps) {
-      return core_.upper_tasks.handle_all(std::move(keeps), actor);
-    });
-  } catch (...) {
-    actors_.end_run(actor, core_.now_ns());
-    actor.waits.pop_back();
-    inbox_.leave(*message);
-    throw;
-  }
+  if (!actor.runs) actors_.begin_run(actor);
 }
 
 }  // namespace troupe::durable::parts

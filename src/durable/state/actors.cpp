@@ -30,12 +30,27 @@ activation& actors::add(const kind_table& kind, const std::string& key, std::uin
 void actors::begin_run(activation& actor) noexcept {
   unlink(actor);
   actor.runs = true;
+  ready_.push_back(actor);
 }
 
 void actors::end_run(activation& actor, std::int64_t now_ns) noexcept {
   TROUPE_INVARIANT(actor.runs, "A1");
   actor.runs = false;
   link(actor, now_ns);
+}
+
+activation* actors::take_ready() noexcept {
+  activation* const taken = ready_.first();
+  if (taken != nullptr) {
+    ready_.remove(*taken);
+    taken->in_a_row = 0;
+  }
+  return taken;
+}
+
+void actors::end_runner() noexcept {
+  TROUPE_INVARIANT(runners_ > 0, "A4");
+  --runners_;
 }
 
 void actors::link(activation& actor, std::int64_t now_ns) noexcept {

@@ -4,11 +4,14 @@
 // destroyed without it: the objects are the program's, and their ends may use the store.
 //
 // Invariants
-//   A1  An actor that runs is in no list; every other actor is in the list of unused actors, the
-//       least recently used first. Only actors of that list leave memory.
+//   A1  An actor that runs is handled by a task, or is in the list of ready actors and waits for
+//       one; every other actor is in the list of unused actors, the least recently used first.
+//       Only actors of that list leave memory.
 //   A2  An actor leaves memory only when all its changes are stored and no ask from it or to it
 //       lacks its answer.
 //   A3  An actor has the same address until it leaves memory.
+//   A4  As long as an actor is ready, there is a runner: a task that handles the messages of ready
+//       actors. A runner ends when it finds none.
 #pragma once
 
 #include <cstddef>
@@ -21,7 +24,7 @@
 #include <utility>
 #include <vector>
 
-#include "durable/memory/record.hpp"
+#include "durable/memory/activation.hpp"
 #include "durable/memory/shard_scope.hpp"
 #include "troupe/base/intrusive_list.hpp"
 
@@ -54,9 +57,17 @@ class actors {
   activation& add(const kind_table& kind, const std::string& key, std::uint32_t shard,
                   std::int64_t now_ns);
 
-  // A task handles its messages from now on, or does not any more.
+  // It has messages, and waits for a runner; or nothing handles its messages any more.
   void begin_run(activation& actor) noexcept;
   void end_run(activation& actor, std::int64_t now_ns) noexcept;
+  // It runs, and waits for a runner once more, behind all others.
+  void queue_again(activation& actor) noexcept { ready_.push_back(actor); }
+  bool has_ready() const noexcept { return !ready_.empty(); }
+  // Null: no actor is ready.
+  activation* take_ready() noexcept;
+  unsigned runners() const noexcept { return runners_; }
+  void begin_runner() noexcept { ++runners_; }
+  void end_runner() noexcept;
 
   // Its object is destroyed when the mutex is free.
   void let_go(activation& actor);
@@ -78,7 +89,9 @@ class actors {
 
   const std::size_t most_;
   table all_;
-  base::intrusive_list<activation, &activation::by_use> by_use_;
+  base::intrusive_list<activation, &activation::listed> by_use_;
+  base::intrusive_list<activation, &activation::listed> ready_;
+  unsigned runners_ = 0;
   std::vector<object> gone_;
   std::uint64_t unloaded_ = 0;
 };

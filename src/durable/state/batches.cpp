@@ -91,29 +91,26 @@ void batches::leave_inbox(const record& message, bool is_dead) {
 
 void batches::keep_state(activation& actor, bytes state, std::vector<bytes> events) {
   filling& into = open();
-  const actor_name name{actor.kind.name, actor.key};
   for (bytes& event : events) {
-    into.data.events.push_back({name, ++actor.events, std::move(event)});
+    into.data.events.push_back({{actor.kind.name, actor.key}, ++actor.events, std::move(event)});
     actor.changed_with = into.data.number;
   }
   const bool evented = actor.kind.apply != nullptr;
   if (evented ? state.empty() : state == actor.last) return;
   if (evented) actor.events_in_snapshot = actor.events;
-  stored_state now{actor.kind.shapes.front().schema,
-                   actor.kind.shapes.front().fingerprint,
-                   state,
-                   actor.events,
-                   {}};
-  if (!evented) actor.last = std::move(state);
+  // Its place of the last time is large enough, as a rule.
+  if (!evented) actor.last.assign(state.begin(), state.end());
+  const class_shape& shape = actor.kind.shapes.front();
+  stored_state now{shape.schema, shape.fingerprint, std::move(state), actor.events, {}};
   actor.changed_with = into.data.number;
   if (actor.state_with == into.data.number) {
-    TROUPE_INVARIANT(into.data.states[actor.place_in_batch].actor == name, "B4");
+    TROUPE_INVARIANT(into.data.states[actor.place_in_batch].actor.key == actor.key, "B4");
     into.data.states[actor.place_in_batch].state = std::move(now);
     return;
   }
   actor.state_with = into.data.number;
   actor.place_in_batch = into.data.states.size();
-  into.data.states.push_back({name, std::move(now)});
+  into.data.states.push_back({{actor.kind.name, actor.key}, std::move(now)});
 }
 
 void batches::keep_answer(const record& message, const bytes& value, const handler_failed* failed,

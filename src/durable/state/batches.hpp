@@ -16,8 +16,8 @@
 #include <utility>
 #include <vector>
 
+#include "durable/memory/activation.hpp"
 #include "durable/memory/filling.hpp"
-#include "durable/memory/record.hpp"
 #include "durable/memory/wall_clock.hpp"
 #include "troupe/durable/error.hpp"
 

@@ -16,7 +16,7 @@
 #include <vector>
 
 #include "durable/memory/classes.hpp"
-#include "durable/memory/record.hpp"
+#include "durable/memory/activation.hpp"
 #include "durable/memory/shard_scope.hpp"
 #include "durable/state/actors.hpp"
 #include "durable/state/known_messages.hpp"
