@@ -18,7 +18,7 @@
 #include <vector>
 
 #include "durable/core/store_numbers.hpp"
-#include "durable/memory/activation.hpp"
+#include "durable/memory/actor_in_memory.hpp"
 #include "durable/memory/classes.hpp"
 #include "durable/memory/filling.hpp"
 #include "durable/memory/outside_calls.hpp"
@@ -123,7 +123,7 @@ class engine_core {
 
   // Something is to be stored.
   void need_commit();
-  // An actor will be ready. Errors: those of a task that cannot begin, if no runner is at work.
+  // An actor will be ready. Throws if no runner is at work, and none can begin.
   void need_runner();
   // Something may be unread, and there may be room for it.
   void need_inbox();

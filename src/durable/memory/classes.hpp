@@ -14,7 +14,7 @@
 #include <string_view>
 #include <vector>
 
-#include "durable/memory/activation.hpp"
+#include "durable/memory/actor_in_memory.hpp"
 #include "troupe/durable/kind.hpp"
 #include "troupe/durable/storage.hpp"
 

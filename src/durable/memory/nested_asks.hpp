@@ -7,7 +7,7 @@
 //       their answers; its `asked` is the number of those that others wait for from it.
 #pragma once
 
-#include "durable/memory/activation.hpp"
+#include "durable/memory/actor_in_memory.hpp"
 
 namespace troupe::durable::parts {
 

@@ -4,9 +4,9 @@
 // destroyed without it: the objects are the program's, and their ends may use the store.
 //
 // Invariants
-//   A1  An actor that runs is handled by a task, or is in the list of ready actors and waits for
-//       one; every other actor is in the list of unused actors, the least recently used first.
-//       Only actors of that list leave memory.
+//   A1  An actor that runs is in the hands of a task, or in the list of ready actors; every other
+//       actor is in the list of unused actors, the least recently used first. Only actors of the
+//       second list leave memory.
 //   A2  An actor leaves memory only when all its changes are stored and no ask from it or to it
 //       lacks its answer.
 //   A3  An actor has the same address until it leaves memory.
@@ -24,7 +24,7 @@
 #include <utility>
 #include <vector>
 
-#include "durable/memory/activation.hpp"
+#include "durable/memory/actor_in_memory.hpp"
 #include "durable/memory/shard_scope.hpp"
 #include "troupe/base/intrusive_list.hpp"
 

@@ -16,7 +16,7 @@
 #include <utility>
 #include <vector>
 
-#include "durable/memory/activation.hpp"
+#include "durable/memory/actor_in_memory.hpp"
 #include "durable/memory/filling.hpp"
 #include "durable/memory/wall_clock.hpp"
 #include "troupe/durable/error.hpp"

@@ -15,8 +15,8 @@
 
 #include <vector>
 
+#include "durable/memory/actor_in_memory.hpp"
 #include "durable/memory/classes.hpp"
-#include "durable/memory/activation.hpp"
 #include "durable/memory/shard_scope.hpp"
 #include "durable/state/actors.hpp"
 #include "durable/state/known_messages.hpp"
