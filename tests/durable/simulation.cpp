@@ -8,6 +8,7 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -259,6 +260,40 @@ void expect_found(mistake made) {
 TEST(durable_simulation, a_store_without_the_dedupe_is_found) { expect_found(mistake::no_dedupe); }
 TEST(durable_simulation, a_store_without_the_stored_replies_is_found) {
   expect_found(mistake::no_stored_replies);
+}
+
+struct Runner {
+  int loads = 0;
+  int load() { return ++loads; }
+  int arrive() { return ++arrived; }
+  static inline int arrived = 0;
+};
+
+// Both are in memory, and the first one is asked first. Returns the place of the second one.
+task<int> place_of_the_second(runtime& rt) {
+  durable::simulated_database db;
+  auto opens =
+      store::open(rt, db.storage(), durable::kind<Runner, &Runner::load, &Runner::arrive>());
+  const store all = co_await std::move(opens);
+  auto first = all.get<Runner>("first"), second = all.get<Runner>("second");
+  co_await first.ask<&Runner::load>();
+  co_await second.ask<&Runner::load>();
+  Runner::arrived = 0;
+  auto one = first.ask<&Runner::arrive>();
+  auto other = second.ask<&Runner::arrive>();
+  co_await std::move(one);
+  co_return co_await std::move(other);
+}
+
+TEST(durable_simulation, ready_actors_run_in_any_order) {
+  std::set<int> places;
+  for (std::uint64_t seed = 1; seed <= 64; ++seed) {
+    runtime rt({.policy = policy::simulated, .seed = seed});
+    future<int> place = rt.spawn(place_of_the_second(rt));
+    rt.run();
+    places.insert(place.get());
+  }
+  EXPECT_EQ(places, (std::set<int>{1, 2}));
 }
 
 struct Bell {

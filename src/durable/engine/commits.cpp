@@ -18,6 +18,8 @@ using std::chrono::milliseconds;
 
 // Old answers are looked for so often.
 constexpr std::chrono::seconds forgets_every{60};
+// A batch waits for so many more turns of the workers, as long as actors have messages.
+constexpr unsigned waits_for_turns = 6;
 // How long callers wait for a database that may have made their commit.
 constexpr milliseconds waits_for_outcome{1'000};
 
@@ -27,8 +29,9 @@ constexpr milliseconds waits_for_outcome{1'000};
 // is being stored.
 task<> commits::store_all(engine_ref) {
   for (;;) {
-    // Turns that are due now come into the batch.
+    // Turns that are due now come into the batch, if they are not too many.
     co_await yield();
+    for (unsigned more = 0; more < waits_for_turns && has_ready(); ++more) co_await yield();
     const std::shared_ptr<filling> taken = take_batch();
     if (taken == nullptr) co_return;
     std::exception_ptr failed = shard_moves_.refusal_of(*taken);
@@ -48,6 +51,11 @@ task<> commits::store_all(engine_ref) {
       co_await std::move(recovers);
     }
   }
+}
+
+bool commits::has_ready() const {
+  guard held(core_);
+  return actors_.has_ready();
 }
 
 std::shared_ptr<filling> commits::take_batch() {

@@ -40,6 +40,7 @@ class commits {
   task<> store_all(engine_ref keeps);
 
  private:
+  bool has_ready() const;
   std::shared_ptr<filling> take_batch();
   void stored(filling& taken);
   task<> recover(std::shared_ptr<filling> failed, std::exception_ptr why);

@@ -1,6 +1,5 @@
 // The turns of durable actors: each handles one message, and adds its changes to the open batch.
 #include <algorithm>
-#include <new>
 #include <utility>
 
 #include "base/invariant.hpp"
@@ -8,7 +7,6 @@
 #include "durable/engine/turns.hpp"
 #include "durable/memory/nested_asks.hpp"
 #include "durable/state/cycles.hpp"
-#include "kit/clock_and_random.hpp"
 #include "troupe/durable/turn.hpp"
 #include "troupe/task/timer.hpp"
 
@@ -22,7 +20,9 @@ constexpr milliseconds load_again_first{50};
 constexpr milliseconds load_again_last{10'000};
 constexpr milliseconds retry_last{10'000};
 constexpr unsigned messages_in_a_row = 64;  // of one actor
-constexpr unsigned turns_in_a_row = 16;     // of a runner, before other tasks of its worker
+// Of a runner, before other tasks of its worker.
+constexpr unsigned turns_in_a_row = 16;
+constexpr std::int64_t in_a_row_max_ns = 100'000;
 
 // A message that no handler of this program fits.
 std::exception_ptr no_such_method(const record& message) {
@@ -33,37 +33,51 @@ std::exception_ptr no_such_method(const record& message) {
 
 }  // namespace
 
-// The task of core_.need_runner(). If it has to wait for one actor's handler, or for its object, it
-// stays with that actor, and another runner takes its place.
-task<> turns::run_ready(engine_ref keeps) {
+// The task of core_.need_runner(). An actor that has to wait, for its object, its handler or a
+// pause, gets a task of its own.
+task<> turns::run_ready(engine_ref) {
+  using enum next_step::action;
   // A search of schedules chooses after each turn.
-  const unsigned turns_at_once = kit::is_simulated() ? 1 : turns_in_a_row;
+  const unsigned turns_at_once = core_.clock.is_simulated() ? 1 : turns_in_a_row;
+  std::int64_t began_ns = core_.now_ns();
+  std::exception_ptr failed;
   next_step next;
-  for (unsigned turns = 1;; ++turns) {
+  for (unsigned turns = 1; failed == nullptr; ++turns) {
+    if (next.does != ends && !is_at_once(next)) {
+      while (!leave_to_task(next)) co_await sleep_for(load_again_soon);
+      next = {};
+    }
     try {
-      next = turns == 1 ? first_ready() : handle_at_once(std::move(next), followed_by::any_ready);
+      next = next.does == ends ? first_ready()
+                               : handle_at_once(std::move(next), followed_by::any_ready);
     } catch (...) {
-      end_runner();  // no memory: the actor and its messages stay as they are, the others go on
-      throw;
+      failed = std::current_exception();
     }
-    if (!is_at_once(next)) break;
-    if (turns % turns_at_once == 0) co_await yield();
-  }
-  if (next.does == next_step::action::ends) co_return;
-  std::optional<task<>> stays;
-  while (!stays) {
-    try {
-      stays.emplace(stay_with(keeps, next));
-    } catch (const std::bad_alloc&) {
+    if (failed != nullptr) break;
+    if (next.does == ends) co_return;
+    if (turns % turns_at_once == 0 || next.chosen_ns - began_ns >= in_a_row_max_ns) {
+      co_await yield();
+      began_ns = core_.now_ns();
     }
-    if (!stays) co_await sleep_for(load_again_soon);
   }
-  co_await std::move(*stays);
+  // There was no memory for the effects of a turn: its actor handles nothing until the store is
+  // opened anew. Another runner goes on with the others.
+  while (!end_runner()) co_await sleep_for(load_again_soon);
+  std::rethrow_exception(failed);
+}
+
+// False: there is no memory for it.
+bool turns::leave_to_task(const next_step& next) noexcept {
+  try {
+    core_.start([&next, this](engine_ref keeps) { return stay_with(std::move(keeps), next); });
+    return true;
+  } catch (...) {
+    return false;
+  }
 }
 
 // Handles the messages of this actor until none is left.
 task<> turns::stay_with(engine_ref, next_step next) {
-  while (!end_runner()) co_await sleep_for(load_again_soon);
   activation& actor = *next.actor;
   unsigned in_a_row = 0;
   milliseconds waited{0};
@@ -138,47 +152,53 @@ turns::next_step turns::end_turn(turn_state& done, const std::exception_ptr& fai
 
 turns::next_step turns::next_for(activation& actor) {
   guard held(core_);
-  return choose_next(actor);
+  return choose_next(actor, core_.now_ns());
 }
 
 turns::next_step turns::first_ready() {
   guard held(core_);
-  return choose_ready();
+  return choose_ready(core_.now_ns());
 }
 
-// With the mutex held, as the three below: the next step after a turn.
+// The next step after a turn. With the mutex held, as the four functions below.
 turns::next_step turns::choose_after(activation& actor, followed_by then) {
-  if (then == followed_by::same_actor) return choose_next(actor);
-  // Others wait for as long as this actor handles some messages at most.
-  if (++actor.in_a_row >= messages_in_a_row && actors_.has_ready()) {
+  const std::int64_t now_ns = core_.now_ns();
+  if (then == followed_by::same_actor) return choose_next(actor, now_ns);
+  // Other actors wait for some messages of this one at most.
+  if (++actor.in_a_row >= messages_in_a_row && !actor.waits.empty() && actors_.has_ready()) {
     begin_choice(actor);
     actors_.queue_again(actor);
-    return choose_ready();
+    return choose_ready(now_ns);
   }
-  next_step next = choose_next(actor);
-  return next.does == next_step::action::ends ? choose_ready() : next;
+  next_step next = choose_next(actor, now_ns);
+  return next.does == next_step::action::ends ? choose_ready(now_ns) : next;
 }
 
 // The runner ends if no actor is ready.
-turns::next_step turns::choose_ready() {
+turns::next_step turns::choose_ready(std::int64_t now_ns) {
   while (activation* const actor = actors_.take_ready()) {
-    next_step next = choose_next(*actor);
-    if (next.does != next_step::action::ends) return next;
+    try {
+      next_step next = choose_next(*actor, now_ns);
+      if (next.does != next_step::action::ends) return next;
+    } catch (...) {
+      if (actor->runs) actors_.queue_again(*actor);
+      throw;
+    }
   }
   actors_.end_runner();
   return {};
 }
 
 // If nothing handles its messages any more, the actor may leave memory at once.
-turns::next_step turns::choose_next(activation& actor) {
+turns::next_step turns::choose_next(activation& actor, std::int64_t now_ns) {
   using enum next_step::action;
   begin_choice(actor);
   if (actor.waits.empty()) {
-    actors_.end_run(actor, core_.now_ns());
+    actors_.end_run(actor, now_ns);
     actors_.make_room(0, batches_.stored());
     return {};
   }
-  if (actor.it == nullptr) return {loads, &actor, nullptr, milliseconds(0)};
+  if (actor.it == nullptr) return {loads, &actor, nullptr, milliseconds(0), now_ns};
   actor.handles = actor.waits.pop_front();
   actor.gives_up = false;
   // The actor that was asked has not left memory since.
@@ -186,11 +206,12 @@ turns::next_step turns::choose_next(activation& actor) {
                        actor.handles->asked == &actor,
                    "actors.A2");
   TROUPE_INVARIANT(!health_.is_in_doubt(), "forgetting.E5");
-  return {handles, &actor, actor.handles, milliseconds(0)};
+  return {handles, &actor, actor.handles, milliseconds(0), now_ns};
 }
 
-turns::next_step turns::pause_of(activation& actor, milliseconds pause) noexcept {
-  return {next_step::action::pauses, &actor, nullptr, pause};
+turns::next_step turns::choose_after(activation& actor, followed_by then, milliseconds pause) {
+  if (pause.count() == 0) return choose_after(actor, then);
+  return {next_step::action::pauses, &actor, nullptr, pause, core_.now_ns()};
 }
 
 void turns::begin_choice(activation& actor) {
@@ -199,7 +220,8 @@ void turns::begin_choice(activation& actor) {
   if (actor.generation != core_.generation) actors_.let_go(actor);
 }
 
-// The task stays with its actor. False: actors are ready, and no other runner can begin.
+// A runner ends early. False: it may not yet, since actors are ready, and no other runner can
+// begin.
 bool turns::end_runner() noexcept {
   guard held(core_);
   actors_.end_runner();
@@ -371,9 +393,9 @@ turns::next_step turns::run_again(turn_state& done, object earlier, followed_by 
   message->again = true;
   ++numbers_.counts.retries;
   done.actor.waits.push_front(message);
-  return pause_of(done.actor,
-                  std::clamp(load_again_first * (1u << std::min(done.actor.gave_up++, 20u)),
-                             load_again_first, load_again_last));
+  return choose_after(done.actor, then,
+                      std::clamp(load_again_first * (1u << std::min(done.actor.gave_up++, 20u)),
+                                 load_again_first, load_again_last));
 }
 
 // The message has ended: no handler needs the answers to its asks any more. In a cluster an ask
@@ -434,8 +456,8 @@ turns::next_step turns::fail(turn_state& done, const std::exception_ptr& why, fo
     done.actor.waits.push_front(message);
     const auto first = std::chrono::ceil<milliseconds>(
         std::min<std::chrono::nanoseconds>(retry_last, core_.chosen.retry_first));
-    return pause_of(done.actor,
-                    std::min(retry_last, first * (1u << std::min(message->failures - 1, 20u))));
+    return choose_after(done.actor, then,
+                        std::min(retry_last, first * (1u << std::min(message->failures - 1, 20u))));
   }
   filling& into = batches_.open();
   const bool is_dead = !nested && !waits;

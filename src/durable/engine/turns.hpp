@@ -46,10 +46,12 @@ class turns {
     activation* actor = nullptr;
     record_ref message;
     std::chrono::milliseconds pause{0};
+    std::int64_t chosen_ns = 0;  // when
   };
   // Whose message a task handles after a turn.
   enum class followed_by : std::uint8_t { same_actor, any_ready };
 
+  bool leave_to_task(const next_step& next) noexcept;
   task<> stay_with(engine_ref keeps, next_step next);
   static bool is_at_once(const next_step& next) noexcept;
   next_step handle_at_once(next_step now, followed_by then);
@@ -59,10 +61,10 @@ class turns {
   next_step first_ready();
   next_step next_for(activation& actor);
   next_step choose_after(activation& actor, followed_by then);
-  next_step choose_ready();
-  next_step choose_next(activation& actor);
+  next_step choose_after(activation& actor, followed_by then, std::chrono::milliseconds pause);
+  next_step choose_ready(std::int64_t now_ns);
+  next_step choose_next(activation& actor, std::int64_t now_ns);
   void begin_choice(activation& actor);
-  static next_step pause_of(activation& actor, std::chrono::milliseconds pause) noexcept;
   task<std::chrono::milliseconds> load(activation& actor, std::chrono::milliseconds waited);
   void loaded(activation& actor, std::optional<stored_state> found, std::uint64_t generation);
   void refuse_all(activation& actor, const std::exception_ptr& why, bool for_good);

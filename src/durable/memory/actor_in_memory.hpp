@@ -43,7 +43,7 @@ struct activation {
   // Something that the handler asked failed for a reason that passes: it runs again.
   bool gives_up = false;
   std::uint32_t gave_up = 0;   // how often in a row
-  std::uint32_t in_a_row = 0;  // how many of its messages its runner has handled
+  std::uint32_t in_a_row = 0;  // messages handled since a runner took it
   std::int64_t used_ns = 0;
   base::list_link<activation> listed;  // of the unused actors, or of the ready ones
 };

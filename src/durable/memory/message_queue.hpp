@@ -54,12 +54,12 @@ class message_queue {
   static std::default_sentinel_t end() noexcept { return {}; }
 
   void push_back(const record_ref& message) noexcept {
-    check_is_new(*message);
+    enter(*message);
     (last_ == nullptr ? first_ : last_->next_waiting) = message;
     last_ = message.get();
   }
   void push_front(const record_ref& message) noexcept {
-    check_is_new(*message);
+    enter(*message);
     if (last_ == nullptr) last_ = message.get();
     message->next_waiting = std::exchange(first_, message);
   }
@@ -69,6 +69,7 @@ class message_queue {
     if (taken == nullptr) return taken;
     first_ = std::move(taken->next_waiting);
     if (first_ == nullptr) last_ = nullptr;
+    taken->is_queued = false;
     return taken;
   }
   // False: it is not here.
@@ -92,9 +93,9 @@ class message_queue {
   }
 
  private:
-  // It waits nowhere else.
-  void check_is_new([[maybe_unused]] const record& message) const noexcept {
-    TROUPE_INVARIANT(message.next_waiting == nullptr && &message != last_, "M2");
+  static void enter(record& message) noexcept {
+    TROUPE_INVARIANT(!message.is_queued, "M2");
+    message.is_queued = true;
   }
 
   record_ref first_;

@@ -62,7 +62,8 @@ struct record {
   activation* asked = nullptr;
   std::weak_ptr<record> asked_by;             // the message that this handler handles
   std::vector<std::shared_ptr<record>> asks;  // the asks of its handlers
-  std::shared_ptr<record> next_waiting;       // of its actor's queue, while it waits there
+  bool is_queued = false;                     // in its actor's queue,
+  std::shared_ptr<record> next_waiting;       // and what is behind it there
   tasks::context_ref trace;
 
   bool is(message_place where) const noexcept { return place == where; }

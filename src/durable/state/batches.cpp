@@ -5,6 +5,15 @@
 #include "base/invariant.hpp"
 
 namespace troupe::durable::parts {
+namespace {
+
+// The memory of the bytes before is used again, unless it is much more than these need.
+void keep_bytes(const bytes& from, bytes& to) {
+  if (to.capacity() > 2 * from.size() + 256) to = bytes();
+  to.assign(from.begin(), from.end());
+}
+
+}  // namespace
 
 filling& batches::open() {
   if (open_ == nullptr) {
@@ -98,13 +107,14 @@ void batches::keep_state(activation& actor, bytes state, std::vector<bytes> even
   const bool evented = actor.kind.apply != nullptr;
   if (evented ? state.empty() : state == actor.last) return;
   if (evented) actor.events_in_snapshot = actor.events;
-  // Its place of the last time is large enough, as a rule.
-  if (!evented) actor.last.assign(state.begin(), state.end());
+  if (!evented) keep_bytes(state, actor.last);
   const class_shape& shape = actor.kind.shapes.front();
   stored_state now{shape.schema, shape.fingerprint, std::move(state), actor.events, {}};
   actor.changed_with = into.data.number;
   if (actor.state_with == into.data.number) {
-    TROUPE_INVARIANT(into.data.states[actor.place_in_batch].actor.key == actor.key, "B4");
+    TROUPE_INVARIANT(into.data.states[actor.place_in_batch].actor.key == actor.key &&
+                         into.data.states[actor.place_in_batch].actor.kind == actor.kind.name,
+                     "B4");
     into.data.states[actor.place_in_batch].state = std::move(now);
     return;
   }
