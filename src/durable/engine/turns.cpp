@@ -42,7 +42,7 @@ task<> turns::run_ready(engine_ref) {
   std::int64_t began_ns = core_.now_ns();
   std::exception_ptr failed;
   next_step next;
-  for (unsigned turns = 1; failed == nullptr; ++turns) {
+  for (unsigned turns = 1;; ++turns) {
     if (next.does != ends && !is_at_once(next)) {
       while (!leave_to_task(next)) co_await sleep_for(load_again_soon);
       next = {};
@@ -60,8 +60,8 @@ task<> turns::run_ready(engine_ref) {
       began_ns = core_.now_ns();
     }
   }
-  // There was no memory for the effects of a turn: its actor handles nothing until the store is
-  // opened anew. Another runner goes on with the others.
+  // There was no memory for the effects of a turn: its actor handles nothing more until the store
+  // is opened again. Another runner has to take the other actors.
   while (!end_runner()) co_await sleep_for(load_again_soon);
   std::rethrow_exception(failed);
 }

@@ -54,12 +54,12 @@ class message_queue {
   static std::default_sentinel_t end() noexcept { return {}; }
 
   void push_back(const record_ref& message) noexcept {
-    enter(*message);
+    check_enters(*message);
     (last_ == nullptr ? first_ : last_->next_waiting) = message;
     last_ = message.get();
   }
   void push_front(const record_ref& message) noexcept {
-    enter(*message);
+    check_enters(*message);
     if (last_ == nullptr) last_ = message.get();
     message->next_waiting = std::exchange(first_, message);
   }
@@ -69,7 +69,6 @@ class message_queue {
     if (taken == nullptr) return taken;
     first_ = std::move(taken->next_waiting);
     if (first_ == nullptr) last_ = nullptr;
-    taken->is_queued = false;
     return taken;
   }
   // False: it is not here.
@@ -93,9 +92,8 @@ class message_queue {
   }
 
  private:
-  static void enter(record& message) noexcept {
-    TROUPE_INVARIANT(!message.is_queued, "M2");
-    message.is_queued = true;
+  void check_enters([[maybe_unused]] const record& message) const noexcept {
+    TROUPE_INVARIANT(message.next_waiting == nullptr && &message != last_, "M2");
   }
 
   record_ref first_;

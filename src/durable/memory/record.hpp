@@ -62,8 +62,7 @@ struct record {
   activation* asked = nullptr;
   std::weak_ptr<record> asked_by;             // the message that this handler handles
   std::vector<std::shared_ptr<record>> asks;  // the asks of its handlers
-  bool is_queued = false;                     // in its actor's queue,
-  std::shared_ptr<record> next_waiting;       // and what is behind it there
+  std::shared_ptr<record> next_waiting;       // behind it in its actor's queue
   tasks::context_ref trace;
 
   bool is(message_place where) const noexcept { return place == where; }

@@ -8,9 +8,9 @@ namespace troupe::durable::parts {
 namespace {
 
 // The memory of the bytes before is used again, unless it is much more than these need.
-void keep_bytes(const bytes& from, bytes& to) {
-  if (to.capacity() > 2 * from.size() + 256) to = bytes();
-  to.assign(from.begin(), from.end());
+void copy_bytes(const bytes& source, bytes& copy) {
+  if (copy.capacity() > 2 * source.size() + 256) copy = bytes();
+  copy.assign(source.begin(), source.end());
 }
 
 }  // namespace
@@ -107,7 +107,7 @@ void batches::keep_state(activation& actor, bytes state, std::vector<bytes> even
   const bool evented = actor.kind.apply != nullptr;
   if (evented ? state.empty() : state == actor.last) return;
   if (evented) actor.events_in_snapshot = actor.events;
-  if (!evented) keep_bytes(state, actor.last);
+  if (!evented) copy_bytes(state, actor.last);
   const class_shape& shape = actor.kind.shapes.front();
   stored_state now{shape.schema, shape.fingerprint, std::move(state), actor.events, {}};
   actor.changed_with = into.data.number;
