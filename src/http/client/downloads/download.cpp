@@ -46,6 +46,13 @@ class work {
         asked_(std::move(asked)),
         path_(std::move(path)),
         options_(std::move(options)) {}
+  work(const work&) = delete;
+  work& operator=(const work&) = delete;
+  // The caller may download again at once. Closing would not do: io_uring releases the file of a
+  // write that has completed a moment later.
+  ~work() {
+    if (file_.is_open() && !is_part_used_) unlock_part(file_.fd());
+  }
 
   task<downloaded> run() {
     check();
@@ -117,7 +124,9 @@ class work {
       const file held = std::move(part);
       restart_part(held.fd(), path, to);
     };
+    is_part_used_ = true;
     co_await blocking(std::move(restarts));
+    is_part_used_ = false;
   }
   // The part and the server's answer do not belong together.
   task<> begin_anew(const client_response& answer, const char* why) {
@@ -254,7 +263,9 @@ class work {
       check_size(from, bytes_ + piece.size());
       if (piece.size() > end - bytes_)
         throw client_error(client_failure::bad_response, from.url(), "the body is too long");
+      is_part_used_ = true;
       co_await file_.write_all_at(bytes_, piece);
+      is_part_used_ = false;
       bytes_ += piece.size();
       furthest_ = std::max(furthest_, bytes_);
       if (options_.progress) options_.progress({bytes_, version_.total});
@@ -270,6 +281,7 @@ class work {
   const std::string path_;
   const download_options options_;
   file file_;
+  bool is_part_used_ = false;  // an operation changes it, perhaps longer than this object lives
   part_version version_;
   downloaded result_;
   std::uint64_t bytes_ = 0;     // that are in the part

@@ -104,6 +104,8 @@ void restart_part(int fd, const std::string& path, const part_version& version) 
   if (!out) throw io_error("write", info_of(path), EIO);
 }
 
+void unlock_part(int fd) noexcept { ::flock(fd, LOCK_UN); }
+
 void finish_part(int fd, const std::string& path, bool sync) {
   if (sync && ::fsync(fd) != 0) fail("fsync", part_of(path));
   if (::rename(part_of(path).c_str(), path.c_str()) != 0) fail("rename", path);

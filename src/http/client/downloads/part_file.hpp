@@ -26,6 +26,8 @@ part_file open_part(const std::string& path, const std::string& url);
 // The part has 0 bytes of this version from now on. Whoever calls it on another thread keeps the
 // file open until it has returned.
 void restart_part(int fd, const std::string& path, const part_version& version);
+// Another download may take the part, though the file is open here.
+void unlock_part(int fd) noexcept;
 // Gives the part its name.
 void finish_part(int fd, const std::string& path, bool sync);
 
