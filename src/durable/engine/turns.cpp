@@ -113,8 +113,8 @@ task<> turns::stay_with(engine_ref, next_step next) {
     } catch (...) {
       failed = std::current_exception();
     }
-    if (span.get() != nullptr) tasks::end_span(*span.get(), failed);
-    next = end_turn(state, failed, std::move(given), std::move(written), followed_by::same_actor);
+    next = end_turn(state, span, failed, std::move(given), std::move(written),
+                    followed_by::same_actor);
   }
 }
 
@@ -140,12 +140,13 @@ turns::next_step turns::handle_at_once(next_step now, followed_by then) {
   } catch (...) {
     failed = std::current_exception();
   }
-  if (span.get() != nullptr) tasks::end_span(*span.get(), failed);
-  return end_turn(state, failed, std::move(given), std::move(written), then);
+  return end_turn(state, span, failed, std::move(given), std::move(written), then);
 }
 
-turns::next_step turns::end_turn(turn_state& done, const std::exception_ptr& failed, outcome given,
-                                 bytes state, followed_by then) {
+turns::next_step turns::end_turn(turn_state& done, const tasks::context_ref& span,
+                                 const std::exception_ptr& failed, outcome given, bytes state,
+                                 followed_by then) {
+  if (span.get() != nullptr) tasks::end_span(*span.get(), failed);
   return failed == nullptr ? finish(done, std::move(given), std::move(state), then)
                            : fail(done, failed, then);
 }

@@ -55,7 +55,8 @@ class turns {
   task<> stay_with(engine_ref keeps, next_step next);
   static bool is_at_once(const next_step& next) noexcept;
   next_step handle_at_once(next_step now, followed_by then);
-  next_step end_turn(turn_state& done, const std::exception_ptr& failed, outcome given, bytes state,
+  next_step end_turn(turn_state& done, const tasks::context_ref& span,
+                     const std::exception_ptr& failed, outcome given, bytes state,
                      followed_by then);
   bool end_runner() noexcept;
   next_step first_ready();

@@ -75,7 +75,7 @@ struct record {
 };
 using record_ref = std::shared_ptr<record>;
 
-// Records come and go on different threads, one for each message.
+// Each message has a record, which another thread often frees: its memory comes from the pool.
 inline record_ref new_record() {
   return std::allocate_shared<record>(memory::block_allocator<record>());
 }
