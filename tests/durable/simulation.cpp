@@ -279,10 +279,10 @@ task<int> place_of_the_second(runtime& rt) {
   co_await first.ask<&Runner::load>();
   co_await second.ask<&Runner::load>();
   Runner::arrived = 0;
-  auto one = first.ask<&Runner::arrive>();
-  auto other = second.ask<&Runner::arrive>();
-  co_await std::move(one);
-  co_return co_await std::move(other);
+  auto first_place = first.ask<&Runner::arrive>();
+  auto second_place = second.ask<&Runner::arrive>();
+  co_await std::move(first_place);
+  co_return co_await std::move(second_place);
 }
 
 TEST(durable_simulation, ready_actors_run_in_any_order) {

@@ -396,7 +396,7 @@ TEST_P(durable_stores, actors_with_many_messages_let_others_in) {
         auto last = actors.back().ask<&Held::work>();
         Held::is_held = false;
         EXPECT_LT(co_await std::move(last), busy * messages_each / 2);
-        for (auto& one : answers) co_await std::move(one);
+        for (auto& answer : answers) co_await std::move(answer);
         EXPECT_EQ(Held::handled, busy * messages_each + 1);
       },
       {}, held());
@@ -414,7 +414,7 @@ TEST_P(durable_stores, handlers_that_wait_hold_no_other_up) {
         for (int i = 0; i < 3; ++i)
           EXPECT_EQ(co_await all.get<Held>("other").ask<&Held::look>(), 0);
         Held::is_held = false;
-        for (auto& one : answers) co_await std::move(one);
+        for (auto& answer : answers) co_await std::move(answer);
         EXPECT_EQ(Held::handled, 40);
       },
       {}, held());
