@@ -75,7 +75,8 @@ int main(int argc, char** argv) {
   if (bench == "http_static") routes.files("/", std::string(argv[3]) + "/files");
   troupe::http::server_options options;
   options.name = "troupe";
-  options.connections_per_peer = options.connections;  // all connections come from one address
+  // All connections come from one address.
+  options.connections_per_peer = options.descriptors_per_peer = options.connections;
   troupe::runtime rt({.workers = 1});
   rt.spawn(serve(troupe::http::server(std::move(routes), options)));
   rt.run();

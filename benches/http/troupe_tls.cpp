@@ -37,7 +37,8 @@ int main(int argc, char** argv) {
   if (bench == "tls_bulk") routes.files("/", folder + "/files");
   troupe::http::server_options options;
   options.name = "troupe";
-  options.connections_per_peer = options.connections;  // all connections come from one address
+  // All connections come from one address.
+  options.connections_per_peer = options.descriptors_per_peer = options.connections;
   auto identity = troupe::tls_options::https(folder + "/certificate.pem", folder + "/key.pem");
   identity.tickets = bench == "tls_resumed";
   troupe::runtime rt({.workers = 1});
