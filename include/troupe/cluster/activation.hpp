@@ -87,7 +87,7 @@ bool with_actor(const state_ref& on, const address& target, bool behind, With& w
   if (found.it == nullptr) return false;
   auto& activated = static_cast<activation_of<T>&>(*found.it);
   if (activated.is_made) [[likely]] {
-    with(found.it, &activated.actor, nullptr);
+    with(std::move(found.it), &activated.actor, nullptr);
     return true;
   }
   with.defer();
@@ -174,13 +174,14 @@ struct told_call {
 
   auto operator()(T& self) {
     if constexpr (call::is_task) {
-      return run(self, std::move(at), std::move(args), std::move(served_message));
+      return run(self, std::move(at), std::move(args), std::move(permit));
     } else {
       if (is_owned(*at)) call::invoke(self, args);
     }
   }
   static task<> run(T& self, std::shared_ptr<activation> at, typename call::arguments args,
-                    std::unique_ptr<served>) {
+                    semaphore::permit permit) {
+    const semaphore::permit ends_before_node(std::move(permit));
     if (!is_owned(*at)) co_return;
     auto running = call::invoke(self, args);
     co_await std::move(running);
@@ -188,7 +189,7 @@ struct told_call {
 
   std::shared_ptr<activation> at;
   typename call::arguments args;
-  std::unique_ptr<served> served_message{};  // null: it is of this node
+  semaphore::permit permit{};  // of a message from another node; it ends before the node
 };
 
 // The same for a message from another node.
@@ -242,14 +243,16 @@ template <class T, auto Method>
 struct serving {
   using call = method_call<T, Method>;
   void defer() const noexcept {}
-  void operator()(const std::shared_ptr<activation>& at, const troupe::ref<T>* actor,
+  void operator()(std::shared_ptr<activation> at, const troupe::ref<T>* actor,
                   const std::exception_ptr& failed) {
     if (actor == nullptr) {
       served_message->fail(failed);
     } else if (served_message->wants_answer()) {
-      actor->tell(served_call<T, Method>{at, std::move(args), std::move(served_message)});
+      actor->tell(
+          served_call<T, Method>{std::move(at), std::move(args), std::move(served_message)});
     } else {
-      actor->tell(told_call<T, Method>{at, std::move(args), std::move(served_message)});
+      actor->tell(
+          told_call<T, Method>{std::move(at), std::move(args), served_message->take_permit()});
     }
   }
 
@@ -283,14 +286,15 @@ struct asking {
     *out = later->get_future();
     out = nullptr;
   }
-  void operator()(const std::shared_ptr<activation>& at, const troupe::ref<T>* actor,
+  void operator()(std::shared_ptr<activation> at, const troupe::ref<T>* actor,
                   const std::exception_ptr& failed) {
     if (actor == nullptr) return later->set_exception(failed);
-    auto asked = actor->ask(call{at, std::move(args)});
+    runtime& on = runtime_of(*at->node);
+    auto asked = actor->ask(call{std::move(at), std::move(args)});
     if (out != nullptr) {
       *out = std::move(asked);
     } else {
-      static_cast<void>(runtime_of(*at->node).spawn(pass_on(std::move(asked), std::move(*later))));
+      static_cast<void>(on.spawn(pass_on(std::move(asked), std::move(*later))));
     }
   }
 
@@ -303,9 +307,9 @@ template <class T, auto Method>
 struct telling {
   using call = method_call<T, Method>;
   void defer() const noexcept {}
-  void operator()(const std::shared_ptr<activation>& at, const troupe::ref<T>* actor,
+  void operator()(std::shared_ptr<activation> at, const troupe::ref<T>* actor,
                   const std::exception_ptr&) {
-    if (actor != nullptr) actor->tell(told_call<T, Method>{at, std::move(args)});
+    if (actor != nullptr) actor->tell(told_call<T, Method>{std::move(at), std::move(args)});
   }
 
   typename call::arguments args;

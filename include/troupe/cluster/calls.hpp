@@ -16,9 +16,11 @@
 #include <utility>
 #include <vector>
 
+#include "troupe/base/small_mutex.hpp"
 #include "troupe/cluster/error.hpp"
 #include "troupe/durable/call.hpp"
 #include "troupe/durable/codec.hpp"
+#include "troupe/memory/block_pool.hpp"
 #include "troupe/runtime/runtime.hpp"
 #include "troupe/sync/semaphore.hpp"
 #include "troupe/task/task.hpp"
@@ -69,16 +71,18 @@ struct activation {
   bool is_made = false;  // under the lock of its shard
 };
 
+using shard_lock = std::unique_lock<base::small_mutex>;
+
 // The actor, and the lock of its shard. No actor: it is not on this node.
 struct found_actor {
-  std::unique_lock<std::mutex> held;
+  shard_lock held;
   std::shared_ptr<activation> it;
   bool is_new = false;
 };
 // `behind`: if true, the actor is not found while earlier messages of this node to its shard are
 // under way.
 found_actor find_here(const state_ref& on, const address& target, bool behind);
-std::unique_lock<std::mutex> lock_shard(activation& actor);
+shard_lock lock_shard(activation& actor);
 // Removes an actor whose constructor has thrown from its shard's table.
 void remove(activation& actor) noexcept;
 
@@ -107,6 +111,10 @@ class served {
   served(const served&) = delete;
   served& operator=(const served&) = delete;
   ~served();
+  static void* operator new(std::size_t size) { return memory::allocate(size); }
+  static void operator delete(void* block, std::size_t size) noexcept {
+    memory::deallocate(block, size);
+  }
 
   const state_ref& node() const noexcept { return on_; }
   bool wants_answer() const noexcept { return answer_ != nullptr || !reply_.empty(); }
@@ -114,6 +122,8 @@ class served {
   void give(const bytes& value) noexcept;
   // The exception, as travelling() returns it.
   void fail(const std::exception_ptr& why) noexcept;
+  // For a message without an answer. The node must live longer than the permit.
+  semaphore::permit take_permit() noexcept { return std::move(permit_); }
   // Passes the duty to answer to the caller.
   std::unique_ptr<answer_to> forget() noexcept {
     reply_.clear();
@@ -138,9 +148,10 @@ task<bytes> within_limits(const served& message, task<bytes> answer);
 void send_away(const state_ref& on, address to, const method_entry& method, bytes arguments,
                std::unique_ptr<answer_to> answer);
 
-// The same for a tell.
-void tell_away(const state_ref& on, const address& target, const method_entry& method,
-               bytes arguments);
+// The same for a tell to an actor of a shard: the bytes that begin_tell() returns, and behind them
+// the arguments.
+bytes begin_tell(const address& target, const method_entry& method);
+void tell_away(const state_ref& on, const address& target, const bytes& frame);
 
 // While it exists, refs that this thread reads are refs of that node.
 class reading_on {

@@ -61,7 +61,12 @@ class ref {
     const parts::method_entry& entry = method<Method>();
     parts::telling<T, Method> message{arguments_of<Method>(std::forward<Args>(args)...)};
     if (parts::with_actor<T>(on_, address_, true, message)) return;
-    parts::tell_away(on_, address_, entry, encoded<Method>(message.args));
+    if (address_.member.empty()) {
+      parts::bytes head = parts::begin_tell(address_, entry);
+      parts::tell_away(on_, address_, encoded<Method>(message.args, std::move(head)));
+    } else {
+      parts::send_away(on_, address_, entry, encoded<Method>(message.args), nullptr);
+    }
   }
 
   const std::string& key() const noexcept { return address_.key; }
@@ -94,11 +99,11 @@ class ref {
     return arguments(std::forward<Args>(args)...);
   }
   template <auto Method, class Arguments>
-  static parts::bytes encoded(const Arguments& args) {
+  static parts::bytes encoded(const Arguments& args, parts::bytes behind = {}) {
     if constexpr (std::tuple_size_v<Arguments> == 0) {
-      return {};
+      return behind;
     } else {
-      return durable::encode(args);
+      return durable::encode(args, std::move(behind));
     }
   }
   template <auto Method>

@@ -228,6 +228,10 @@ void check_known(T value, bool is_read) {
 // The destination of a value's bytes.
 class writer {
  public:
+  writer() = default;
+  // Writes behind these bytes.
+  explicit writer(std::vector<std::byte> behind) noexcept : bytes_(std::move(behind)) {}
+
   template <storable T>
   void write(const T& value) {
     using namespace parts;
@@ -370,10 +374,10 @@ class reader {
   std::span<const std::byte> rest_;
 };
 
-// The bytes of a value, as they are stored.
+// The bytes of a value, as they are stored. They come behind the bytes of `behind`.
 template <storable T>
-std::vector<std::byte> encode(const T& value) {
-  writer output;
+std::vector<std::byte> encode(const T& value, std::vector<std::byte> behind = {}) {
+  writer output(std::move(behind));
   output.write(value);
   return output.take();
 }

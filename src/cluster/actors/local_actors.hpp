@@ -21,6 +21,7 @@
 
 #include "cluster/core/node_core.hpp"
 #include "observe/numbers/sharded.hpp"
+#include "troupe/base/small_mutex.hpp"
 
 namespace troupe::cluster::parts {
 
@@ -42,9 +43,7 @@ class local_actors {
   void unload_idle();
   const actor_counts& counts() const noexcept { return counts_; }
 
-  std::unique_lock<std::mutex> lock(std::uint32_t shard) {
-    return std::unique_lock(shards_[shard].mutex);
-  }
+  shard_lock lock(std::uint32_t shard) { return shard_lock(shards_[shard].mutex); }
   // Messages from this node that are under way to the shard: later ones come behind them. Under the
   // lock of the shard.
   std::size_t& queued(std::uint32_t shard) noexcept { return shards_[shard].queued; }
@@ -76,8 +75,8 @@ class local_actors {
   using actor_map = std::unordered_map<std::pair<const class_table*, std::string_view>,
                                        std::shared_ptr<activation>, name_hash>;
   struct shard_actors {
-    std::mutex mutex;      // guards the members below
-    bool is_open = false;  // owned, and not being drained
+    base::small_mutex mutex;  // guards the members below
+    bool is_open = false;     // owned, and not being drained
     std::uint64_t fence = 0;
     actor_map actors;
     std::size_t queued = 0;

@@ -24,6 +24,21 @@ char* write(char* to, N value) noexcept {
   if constexpr (std::endian::native == std::endian::big) std::ranges::reverse(raw);
   return write_bytes(to, {raw.data(), raw.size()});
 }
+std::size_t head_bytes(const request_frame& request) noexcept {
+  constexpr std::size_t numbers = 3 + 8 + 8 + 4 * 4;
+  return numbers + request.trace.size() + request.kind.size() + request.key.size() +
+         request.method.size();
+}
+char* write_head(char* to, const request_frame& request) noexcept {
+  to = write(to, request_mark);
+  to = write(to, version);
+  to = write(to, static_cast<std::uint8_t>(request.to));
+  to = write(to, request.signature);
+  to = write(to, request.remaining_us);
+  for (const std::string_view text : {request.trace, request.kind, request.key, request.method})
+    to = write_bytes(write(to, static_cast<std::uint32_t>(text.size())), text);
+  return to;
+}
 template <class N>
 void put(std::string& frame, N value) {
   char raw[sizeof(N)];
@@ -84,21 +99,22 @@ std::optional<trace_context> read_trace(std::string_view from) noexcept {
 
 // Each of a message's parts is copied once: a string that grows looks for room at each.
 std::string write_request(const request_frame& request) {
-  constexpr std::size_t numbers = 3 + 8 + 8 + 4 * 4;
   std::string frame;
-  const std::size_t size = numbers + request.trace.size() + request.kind.size() +
-                           request.key.size() + request.method.size() + request.arguments.size();
-  frame.resize_and_overwrite(size, [&request](char* at, std::size_t) noexcept {
-    char* const begin = at;
-    at = write(at, request_mark);
-    at = write(at, version);
-    at = write(at, static_cast<std::uint8_t>(request.to));
-    at = write(at, request.signature);
-    at = write(at, request.remaining_us);
-    for (const std::string_view text : {request.trace, request.kind, request.key, request.method})
-      at = write_bytes(write(at, static_cast<std::uint32_t>(text.size())), text);
-    return static_cast<std::size_t>(write_bytes(at, request.arguments) - begin);
+  const std::size_t size = head_bytes(request) + request.arguments.size();
+  frame.resize_and_overwrite(size, [&request](char* begin, std::size_t) noexcept {
+    char* const end = write_bytes(write_head(begin, request), request.arguments);
+    return static_cast<std::size_t>(end - begin);
   });
+  return frame;
+}
+
+std::vector<std::byte> write_head(const request_frame& request) {
+  constexpr std::size_t few_arguments = 64;
+  std::vector<std::byte> frame;
+  const std::size_t size = head_bytes(request);
+  frame.reserve(size + few_arguments);
+  frame.resize(size);
+  write_head(reinterpret_cast<char*>(frame.data()), request);
   return frame;
 }
 

@@ -8,6 +8,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "troupe/cluster/calls.hpp"
 #include "troupe/task/trace_context.hpp"
@@ -33,6 +34,8 @@ struct request_frame {
 std::string write_trace();
 std::optional<trace_context> read_trace(std::string_view from) noexcept;
 std::string write_request(const request_frame& request);
+// A request without its arguments, which belong behind it. It has room for a few.
+std::vector<std::byte> write_head(const request_frame& request);
 // Returns nullopt for bytes that are no request. Lifetime: the views point into `from`.
 std::optional<request_frame> read_request(std::string_view from) noexcept;
 

@@ -37,9 +37,7 @@ bool ownership::is_mine(std::uint32_t shard) const noexcept {
   return look([shard](const placement& now) { return now.is_mine(shard); });
 }
 bool ownership::owns(std::uint32_t shard, std::uint64_t fence) const noexcept {
-  return look([shard, fence](const placement& now) {
-    return now.is_mine(shard) && now.fence(shard) == fence;
-  });
+  return look([shard, fence](const placement& now) { return now.is_mine(shard, fence); });
 }
 std::shared_ptr<const member_row> ownership::owner(std::uint32_t shard) const {
   return look([shard](const placement& now) { return now.owner(shard); });

@@ -105,7 +105,7 @@ task<> inbound::open() {
   };
   const auto take_at_once = [this, weak](const incoming& message) {
     const state_ref node = weak.lock();
-    return node != nullptr && take_now(message);
+    return node != nullptr && take_now(node, message);
   };
   auto opens = core_.way().take(core_.subject_of(core_.self().id), {},
                                 transport::taker(take_one, take_at_once));
@@ -114,7 +114,7 @@ task<> inbound::open() {
 
 // A refusal is sent before the next message is taken, so that a node that leaves has refused all
 // that it did not take.
-task<> inbound::take(inbound* self, state_ref, incoming message) {
+task<> inbound::take(inbound* self, state_ref node, incoming message) {
   const std::optional<request_frame> request = read_request(message.bytes);
   std::string refusal;
   if (!request) {
@@ -123,23 +123,23 @@ task<> inbound::take(inbound* self, state_ref, incoming message) {
     auto waits = self->permits_->acquire();
     auto permit = co_await std::move(waits);
     self->served_.add(1);
-    refusal = self->dispatch(*request, message.reply, std::move(permit));
+    refusal = self->dispatch(node, *request, message.reply, std::move(permit));
   }
   if (refusal.empty() || message.reply.empty()) co_return;
   auto refuses = self->core_.way().answer(std::move(message.reply), std::move(refusal));
   co_await std::move(refuses);
 }
 
-std::string inbound::dispatch(const request_frame& request, const std::string& reply,
-                              semaphore::permit permit) {
+std::string inbound::dispatch(const state_ref& node, const request_frame& request,
+                              const std::string& reply, semaphore::permit permit) {
   using enum request_frame::target;
   if (request.to == durable) return durable_.serve_message(request, reply, std::move(permit));
   if (request.to == cycle) return durable_.serve_cycle(request, reply, std::move(permit));
-  return serve(request, reply, std::move(permit));
+  return serve(node, request, reply, std::move(permit));
 }
 
 // Of a tell, to which no refusal is sent, while it need not wait.
-bool inbound::take_now(const incoming& message) {
+bool inbound::take_now(const state_ref& node, const incoming& message) {
   if (!message.reply.empty()) return false;
   const std::optional<request_frame> request = read_request(message.bytes);
   if (!request) return true;
@@ -148,12 +148,12 @@ bool inbound::take_now(const incoming& message) {
   std::optional<semaphore::permit> permit = permits_->try_acquire();
   if (!permit) return false;
   served_.add(1);
-  static_cast<void>(serve(*request, message.reply, std::move(*permit)));
+  static_cast<void>(serve(node, *request, message.reply, std::move(*permit)));
   return true;
 }
 
-std::string inbound::serve(const request_frame& request, const std::string& reply,
-                           semaphore::permit permit) {
+std::string inbound::serve(const state_ref& node, const request_frame& request,
+                           const std::string& reply, semaphore::permit permit) {
   using enum answer_kind;
   const auto refusal = [](answer_kind kind, std::string_view text) {
     return write_answer({kind, {}, text});
@@ -168,7 +168,6 @@ std::string inbound::serve(const request_frame& request, const std::string& repl
                        std::string(request.key),
                        is_of_member ? own_shard : shard_of(kind->name, request.key),
                        {}};
-  const state_ref node = core_.node();
   auto message = std::make_unique<served>(node, reply, std::move(permit));
   // The clock's range, whatever time the other node has sent.
   constexpr std::int64_t remaining_us_max = 1'000'000'000'000;

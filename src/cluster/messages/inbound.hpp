@@ -29,15 +29,15 @@ class inbound {
   task<> open();
   // Gives a request to its actor. Returns the frame with the reason why it did not run; "": its
   // actor answers.
-  std::string serve(const request_frame& request, const std::string& reply,
+  std::string serve(const state_ref& node, const request_frame& request, const std::string& reply,
                     semaphore::permit permit);
   std::uint64_t served_count() const noexcept { return served_.get(); }
 
  private:
   static task<> take(inbound* self, state_ref keeps, incoming message);
-  bool take_now(const incoming& message);
-  std::string dispatch(const request_frame& request, const std::string& reply,
-                       semaphore::permit permit);
+  bool take_now(const state_ref& node, const incoming& message);
+  std::string dispatch(const state_ref& node, const request_frame& request,
+                       const std::string& reply, semaphore::permit permit);
 
   node_core& core_;
   durable_actors& durable_;

@@ -18,6 +18,7 @@
 #include "cluster/members/membership.hpp"
 #include "cluster/messages/inbound.hpp"
 #include "cluster/messages/waiting_line.hpp"
+#include "cluster/transport/bundle.hpp"
 
 namespace troupe::cluster::parts {
 
@@ -38,15 +39,21 @@ struct outgoing {
 };
 
 // Tells to the actors of one shard that could not be sent at once, in the order in which they came,
-// with no ask between them. They are one message to the route, which sends one after the other.
+// with no ask between them. They are one message to the route, which sends one batch after the
+// other.
 struct tell_line {
-  struct tell {
-    std::string frame;
-    std::int64_t deadline_ns = 0;  // in the time of the runtime
+  // Tells of about the same deadline.
+  struct batch {
+    explicit batch(std::int64_t deadline) noexcept : deadline_ns(deadline) {}
+    waiting_bundle tells;
+    std::int64_t deadline_ns;  // in the time of the runtime
   };
   explicit tell_line(std::uint32_t its_shard) : shard(its_shard) {}
+  // `left`: until the deadline, from now on.
+  void add(std::string_view frame, std::int64_t deadline_ns, std::chrono::nanoseconds left);
+
   const std::uint32_t shard;
-  std::deque<tell> tells;  // guarded by the lock of the shard
+  std::deque<batch> batches;  // guarded by the lock of the shard
 };
 
 // Where tells to one shard go: the subject of its owner, made once for each owner.
@@ -80,7 +87,7 @@ class outbound {
   // Errors: error(stopped), error(full), thrown for a tell and otherwise given to the asker.
   void send(std::unique_ptr<outgoing> message);
   // At once where that is possible. Errors: as send.
-  void tell(const address& target, const method_entry& method, const bytes& arguments);
+  void tell(std::uint32_t shard, std::string_view frame);
 
  private:
   friend class route;
@@ -102,12 +109,20 @@ class outbound {
   bool settle(outgoing& message, std::string_view answer);
   std::string frame_of(const outgoing& message) const;
 
-  bool tell_owner(std::uint32_t shard, tell_subject& subject, std::string_view frame);
-  void queue_tell(lane& shard_lane, std::uint32_t shard, std::string frame);
+  // Some tells of a batch, in one message to their owner.
+  struct tell_part {
+    std::string_view bytes;
+    std::size_t count;
+  };
+
+  const std::string* subject_of_owner(std::uint32_t shard, tell_subject& known);
+  tell_part next_part(const std::string& subject, const waiting_bundle& tells) const;
+  void queue_tell(lane& shard_lane, std::uint32_t shard, std::string_view frame);
   task<> deliver_tells(std::shared_ptr<tell_line> tells, waiting_line& line, std::uint64_t number);
-  bool take_tells(tell_line& tells, std::deque<tell_line::tell>& into);
-  task<bool> try_tell(const tell_line::tell& tell, std::uint32_t shard);
-  task<> attempt_tell(const tell_line::tell& tell, std::uint32_t shard);
+  bool take_tells(tell_line& tells, std::deque<tell_line::batch>& into);
+  bool send_part(std::uint32_t shard, tell_subject& subject, waiting_bundle& tells);
+  task<> try_part(tell_line::batch& batch, std::uint32_t shard);
+  task<> attempt_part(waiting_bundle& tells, std::uint32_t shard, std::size_t& tried);
   bool tell_here(std::string_view frame);
 
   node_core& core_;

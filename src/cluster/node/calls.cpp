@@ -22,7 +22,7 @@ const durable::store& store_of(const node_state& on) { return on.durable().store
 found_actor find_here(const state_ref& on, const address& target, bool behind) {
   return on->actors().find(target, behind);
 }
-std::unique_lock<std::mutex> lock_shard(activation& actor) {
+shard_lock lock_shard(activation& actor) {
   return actor.node->actors().lock(actor.address.shard);
 }
 void remove(activation& actor) noexcept { actor.node->actors().remove(actor); }
@@ -53,10 +53,19 @@ void send_away(const state_ref& on, address target, const method_entry& method, 
   on->out().send(std::move(message));
 }
 
-void tell_away(const state_ref& on, const address& target, const method_entry& method,
-               bytes arguments) {
-  if (target.member.empty()) return on->out().tell(target, method, arguments);
-  send_away(on, target, method, std::move(arguments), nullptr);
+bytes begin_tell(const address& target, const method_entry& method) {
+  request_frame request;
+  request.signature = method.signature;
+  request.kind = target.kind->name;
+  request.key = target.key;
+  request.method = method.name;
+  const std::string trace = write_trace();
+  request.trace = trace;
+  return write_head(request);
+}
+
+void tell_away(const state_ref& on, const address& target, const bytes& frame) {
+  on->out().tell(target.shard, as_text(frame));
 }
 
 // ---- classes and exceptions ----

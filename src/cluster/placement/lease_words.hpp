@@ -20,13 +20,12 @@ class lease_words {
   // `now` is called after the words were read: the answer held at the moment of that call.
   template <class Clock>
   bool is_mine(std::uint32_t shard, const Clock& now) const noexcept {
-    if (shard >= shard_count) return false;
-    // order: acquire  sees the shards taken away before (W1); pairs with set_until/release
-    const std::int64_t until = until_ns_.load(std::memory_order_acquire);
-    // order: relaxed  ordered by the load above
-    if (fences_[shard].load(std::memory_order_relaxed) == 0) return false;
-    if (until == forever_ns) return true;  // reading the clock costs more than all the rest
-    return std::chrono::nanoseconds(now()).count() < until;
+    return has(shard, now, [](std::uint64_t held) { return held != 0; });
+  }
+  // Whether it is this node's under that fence.
+  template <class Clock>
+  bool is_mine(std::uint32_t shard, std::uint64_t fence, const Clock& now) const noexcept {
+    return has(shard, now, [fence](std::uint64_t held) { return held != 0 && held == fence; });
   }
   // 0: the node does not have it.
   std::uint64_t fence(std::uint32_t shard) const noexcept {
@@ -50,6 +49,17 @@ class lease_words {
   void take_away(std::uint32_t shard) noexcept { give(shard, 0); }
 
  private:
+  template <class Clock, class Fits>
+  bool has(std::uint32_t shard, const Clock& now, Fits fits) const noexcept {
+    if (shard >= shard_count) return false;
+    // order: acquire  sees the shards taken away before (W1); pairs with set_until/release
+    const std::int64_t until = until_ns_.load(std::memory_order_acquire);
+    // order: acquire  as in fence()
+    if (!fits(fences_[shard].load(std::memory_order_acquire))) return false;
+    if (until == forever_ns) return true;  // reading the clock costs more than all the rest
+    return std::chrono::nanoseconds(now()).count() < until;
+  }
+
   static constexpr std::int64_t forever_ns = std::chrono::nanoseconds::max().count();
 
   std::atomic<std::int64_t> until_ns_{0};

@@ -103,6 +103,8 @@ class placement {
 
   // Whether this node may act for the shard now. Thread: any. Cost: two loads and the clock.
   bool is_mine(std::uint32_t shard) const noexcept;
+  // The same, under that fence.
+  bool is_mine(std::uint32_t shard, std::uint64_t fence) const noexcept;
   // With which fence; 0: it is not this node's. Thread: any.
   std::uint64_t fence(std::uint32_t shard) const noexcept;
   // The member that owns it, in this node's view; null: none. Thread: any.

@@ -119,6 +119,9 @@ void placement::kill() noexcept { core_->kill(); }
 void placement::hurry() { core_->hurry(); }
 
 bool placement::is_mine(std::uint32_t shard) const noexcept { return core_->is_mine(shard); }
+bool placement::is_mine(std::uint32_t shard, std::uint64_t fence) const noexcept {
+  return core_->is_mine(shard, fence);
+}
 std::uint64_t placement::fence(std::uint32_t shard) const noexcept { return core_->fence(shard); }
 std::shared_ptr<const member_row> placement::owner(std::uint32_t shard) const {
   return core_->owner(shard);

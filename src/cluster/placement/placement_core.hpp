@@ -35,6 +35,9 @@ class placement::core final : public std::enable_shared_from_this<placement::cor
   void hurry();
 
   bool is_mine(std::uint32_t shard) const noexcept { return words_.is_mine(shard, clock_); }
+  bool is_mine(std::uint32_t shard, std::uint64_t fence) const noexcept {
+    return words_.is_mine(shard, fence, clock_);
+  }
   std::uint64_t fence(std::uint32_t shard) const noexcept { return words_.fence(shard); }
   member_ptr owner(std::uint32_t shard) const;
   std::vector<member_row> members() const;

@@ -7,6 +7,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <optional>
+#include <string>
 #include <string_view>
 
 namespace troupe::cluster {
@@ -51,6 +52,42 @@ class bundle_reader {
 
  private:
   std::string_view rest_;
+};
+
+// Messages that wait to be sent, in the bytes of a bundle.
+class waiting_bundle {
+ public:
+  std::size_t count() const noexcept { return count_; }
+  bool empty() const noexcept { return count_ == 0; }
+  // The bundle.
+  std::string_view whole() const noexcept { return std::string_view(bytes_).substr(begin_); }
+  // Its first message, by itself.
+  std::string_view first() const noexcept { return *bundle_reader(whole()).next(); }
+  std::size_t bytes_with(std::string_view message) const noexcept {
+    return whole().size() + message.size() + sizeof(std::uint32_t);
+  }
+
+  void add(std::string_view message) {
+    bytes_ += bundle_length(static_cast<std::uint32_t>(message.size())).bytes();
+    bytes_ += message;
+    ++count_;
+  }
+  // Drops so many, from the first on.
+  void drop(std::size_t messages) noexcept {
+    for (; messages != 0; --messages) drop_first();
+  }
+
+ private:
+  // Its bytes make room for the mark before the second one.
+  void drop_first() noexcept {
+    begin_ += sizeof(std::uint32_t) + first().size();
+    --count_;
+    bundle_mark.copy(bytes_.data() + begin_, bundle_mark.size());
+  }
+
+  std::string bytes_{bundle_mark};
+  std::size_t begin_ = 0;  // of the bundle without those that were dropped
+  std::size_t count_ = 0;
 };
 
 }  // namespace troupe::cluster

@@ -92,6 +92,13 @@ window_set::entry window_set::enter(const std::string& subject, std::size_t byte
   return result;
 }
 
+bool window_set::takes_bundles(const std::string& subject) {
+  std::lock_guard held(mutex_);
+  const auto found = all_.find(subject);
+  // order: relaxed  as where it is written
+  return found != all_.end() && found->second->takes_bundles.load(std::memory_order_relaxed);
+}
+
 window_set::wait window_set::begin_wait(const window_ptr& target, std::size_t bytes) {
   std::vector<promise<>> admitted;
   wait result;

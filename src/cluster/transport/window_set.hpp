@@ -72,6 +72,8 @@ class window_set {
   // Counts a message as sent if there is room for it, or none can be waited for any more.
   entry enter(const std::string& subject, std::size_t bytes);
 
+  bool takes_bundles(const std::string& subject);
+
   // When enter() has not entered. Ready when the message counts as sent.
   struct wait {
     std::uint64_t number = 0;

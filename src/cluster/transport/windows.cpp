@@ -111,12 +111,13 @@ task<> wait_for_room(windowed_calls_ptr all, window_ptr window, std::size_t byte
   co_await std::move(begun.end);
 }
 
-// After it was let in. A message that is large goes alone.
+// After it was let in. A message that is large goes alone, and a bundle as it is.
 bool send_now(windowed_calls& all, const window& target, const std::string& subject,
               std::string_view bytes) {
   constexpr std::size_t part_bytes_max = 4 * 1024;
   // order: relaxed  as where it is written
-  if (bytes.size() > part_bytes_max || !target.takes_bundles.load(std::memory_order_relaxed))
+  const bool takes_bundles = target.takes_bundles.load(std::memory_order_relaxed);
+  if (!takes_bundles || bytes.size() > part_bytes_max || bytes.starts_with(bundle_mark))
     return all.over->try_send(subject, bytes);
   const bundle_length length(static_cast<std::uint32_t>(bytes.size()));
   return all.over->try_send_joined(subject, bundle_mark, length.bytes(), bytes);
@@ -209,6 +210,9 @@ class over_windows final : public transport {
     if (!entry.entered) return false;
     begin(all_, std::move(entry.due));
     return send_now(*all_, *entry.target, subject, bytes);
+  }
+  bool takes_bundles(const std::string& subject) const override {
+    return subject.starts_with(prefix_) && all_->windows.takes_bundles(subject);
   }
   task<std::string> request(std::string subject, std::string bytes) override {
     check(bytes);
