@@ -22,9 +22,7 @@ const durable::store& store_of(const node_state& on) { return on.durable().store
 found_actor find_here(const state_ref& on, const address& target, bool behind) {
   return on->actors().find(target, behind);
 }
-shard_lock lock_shard(activation& actor) {
-  return actor.node->actors().lock(actor.address.shard);
-}
+shard_lock lock_shard(activation& actor) { return actor.node->actors().lock(actor.address.shard); }
 void remove(activation& actor) noexcept { actor.node->actors().remove(actor); }
 
 bool is_owned(const activation& actor) noexcept {
