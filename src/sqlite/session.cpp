@@ -645,13 +645,13 @@ changes session::changes_of(const statement& done) const noexcept {
   return {sqlite3_changes64(state_->db), sqlite3_last_insert_rowid(state_->db)};
 }
 
-void session::refuse_second_row(std::size_t) {
+void session::refuse_second_row() {
   throw error(failure::too_many_rows, 0,
               "troupe: query_one: the statement gives several rows; add LIMIT 1, or use query");
 }
-void session::refuse_rows(std::size_t most) {
+void session::refuse_rows() const {
   throw error(failure::too_many_rows, 0,
-              "troupe: sqlite: the answer has more than " + std::to_string(most) +
+              "troupe: sqlite: the answer has more than " + std::to_string(options_.rows_max) +
                   " rows; limit the statement, or raise rows_max");
 }
 

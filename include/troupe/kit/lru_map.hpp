@@ -27,6 +27,7 @@ class lru_map {
   }
   // Counts as a use.
   Value* use(const Key& key) {
+    if (newest_ != nullptr && *newest_->key == key) return &newest_->value;
     const auto found = entries_.find(key);
     if (found == entries_.end()) return nullptr;
     unlink(found->second);

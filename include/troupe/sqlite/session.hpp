@@ -22,6 +22,7 @@
 #include "troupe/database/error.hpp"
 #include "troupe/database/rows.hpp"
 #include "troupe/database/transaction_state.hpp"
+#include "troupe/memory/block_pool.hpp"
 #include "troupe/sqlite/counted_call.hpp"
 #include "troupe/task/call_context.hpp"
 #include "troupe/task/future.hpp"
@@ -132,6 +133,10 @@ struct waiting_call {
   waiting_call(const waiting_call&) = delete;
   waiting_call& operator=(const waiting_call&) = delete;
   virtual ~waiting_call();
+  static void* operator new(std::size_t size) { return memory::allocate(size); }
+  static void operator delete(void* block, std::size_t size) noexcept {
+    memory::deallocate(block, size);
+  }
   virtual void run(session& on) noexcept = 0;  // keeps the result, or the failure
   virtual void answer() = 0;
   virtual bool is_abandoned() const noexcept = 0;
@@ -188,13 +193,21 @@ class session {
   // A change whose rows cannot be read is undone.
   template <class T, class... P>
   std::vector<T> query(const std::string& text, const std::tuple<P...>& parameters) {
-    return read<T>(text, parameters, options_.rows_max, &refuse_rows);
+    std::vector<T> rows;
+    read<T>(text, parameters, [&](const auto& columns, const statement& row) {
+      if (rows.size() == options_.rows_max) refuse_rows();
+      rows.push_back(columns.read(row));
+    });
+    return rows;
   }
   template <class T, class... P>
   std::optional<T> query_one(const std::string& text, const std::tuple<P...>& parameters) {
-    std::vector<T> rows = read<T>(text, parameters, 1, &refuse_second_row);
-    if (rows.empty()) return std::nullopt;
-    return std::move(rows.front());
+    std::optional<T> only;
+    read<T>(text, parameters, [&only](const auto& columns, const statement& row) {
+      if (only) refuse_second_row();
+      only.emplace(columns.read(row));
+    });
+    return only;
   }
   template <class... P>
   changes execute(const std::string& text, const std::tuple<P...>& parameters) {
@@ -244,11 +257,11 @@ class session {
     }
     (std::make_index_sequence<sizeof...(P)>());
   }
-  template <class T, class... P>
-  std::vector<T> read(const std::string& text, const std::tuple<P...>& parameters,
-                      std::size_t rows_max, void (*refuse)(std::size_t));
-  [[noreturn]] static void refuse_rows(std::size_t most);
-  [[noreturn]] static void refuse_second_row(std::size_t most);
+  // Calls `take(columns, row)` for each row.
+  template <class T, class Take, class... P>
+  void read(const std::string& text, const std::tuple<P...>& parameters, Take take);
+  [[noreturn]] void refuse_rows() const;
+  [[noreturn]] static void refuse_second_row();
   changes changes_of(const statement& done) const noexcept;
   void run_waiting();
   void run_alone(waiting_call& call) noexcept;
@@ -315,22 +328,18 @@ class all_or_nothing {
   bool kept_ = false;
 };
 
-template <class T, class... P>
-std::vector<T> session::read(const std::string& text, const std::tuple<P...>& parameters,
-                             std::size_t rows_max, void (*refuse)(std::size_t)) {
+template <class T, class Take, class... P>
+void session::read(const std::string& text, const std::tuple<P...>& parameters, Take take) {
   std::optional<all_or_nothing> change;
   statement runs(*this, text);
   bind(runs, parameters);
   if (runs.returns_changes()) change.emplace(*this);
-  std::vector<T> rows;
   std::optional<database::mapping<T>> columns;
   while (runs.step()) {
     if (!columns) columns.emplace(runs);
-    if (rows.size() == rows_max) refuse(rows_max);
-    rows.push_back(columns->read(runs));
+    take(*columns, runs);
   }
   if (change) change->keep();
-  return rows;
 }
 
 // Throws the present exception again; a database::error then names the row of parameters that
