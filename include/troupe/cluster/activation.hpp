@@ -189,7 +189,8 @@ struct told_call {
 
   std::shared_ptr<activation> at;
   typename call::arguments args;
-  semaphore::permit permit{};  // of a message from another node; it ends before the node
+  // Of a message from another node. The permit must end before `at`, which keeps its semaphore.
+  semaphore::permit permit{};
 };
 
 // The same for a message from another node.

@@ -148,9 +148,9 @@ task<bytes> within_limits(const served& message, task<bytes> answer);
 void send_away(const state_ref& on, address to, const method_entry& method, bytes arguments,
                std::unique_ptr<answer_to> answer);
 
-// The same for a tell to an actor of a shard: the bytes that begin_tell() returns, and behind them
-// the arguments.
+// Returns the beginning of a tell's frame; the arguments belong behind it.
 bytes begin_tell(const address& target, const method_entry& method);
+// Sends such a frame to the node that owns the actor. Throws error if there is no space.
 void tell_away(const state_ref& on, const address& target, const bytes& frame);
 
 // While it exists, refs that this thread reads are refs of that node.

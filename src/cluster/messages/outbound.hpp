@@ -109,7 +109,7 @@ class outbound {
   bool settle(outgoing& message, std::string_view answer);
   std::string frame_of(const outgoing& message) const;
 
-  // Some tells of a batch, in one message to their owner.
+  // Some tells of a batch, in one message to their owner. `bytes` point into the batch.
   struct tell_part {
     std::string_view bytes;
     std::size_t count;
@@ -118,11 +118,12 @@ class outbound {
   const std::string* subject_of_owner(std::uint32_t shard, tell_subject& known);
   tell_part next_part(const std::string& subject, const waiting_bundle& tells) const;
   void queue_tell(lane& shard_lane, std::uint32_t shard, std::string_view frame);
+  void add_tell(lane& shard_lane, std::uint32_t shard, std::string_view frame);
   task<> deliver_tells(std::shared_ptr<tell_line> tells, waiting_line& line, std::uint64_t number);
   bool take_tells(tell_line& tells, std::deque<tell_line::batch>& into);
   bool send_part(std::uint32_t shard, tell_subject& subject, waiting_bundle& tells);
-  task<> try_part(tell_line::batch& batch, std::uint32_t shard);
-  task<> attempt_part(waiting_bundle& tells, std::uint32_t shard, std::size_t& tried);
+  task<> try_first(tell_line::batch& batch, std::uint32_t shard);
+  task<> attempt_tell(std::string frame, std::uint32_t shard);
   bool tell_here(std::string_view frame);
 
   node_core& core_;

@@ -2,6 +2,8 @@
 #include <algorithm>
 #include <chrono>
 #include <cstdlib>
+#include <limits>
+#include <new>
 #include <utility>
 
 #include "cluster/core/frames.hpp"
@@ -23,11 +25,13 @@ constexpr std::size_t batch_bytes_max = 16 * 1024;
 }  // namespace
 
 void tell_line::add(std::string_view frame, std::int64_t deadline_ns, nanoseconds left) {
-  const std::int64_t about = left.count() / 16;
+  const std::int64_t tolerance = left.count() / 16;
   const bool fits = !batches.empty() && batches.back().tells.bytes_with(frame) <= batch_bytes_max &&
-                    std::abs(batches.back().deadline_ns - deadline_ns) <= about;
-  if (!fits) batches.emplace_back(deadline_ns);
-  batches.back().tells.add(frame);
+                    std::abs(batches.back().deadline_ns - deadline_ns) <= tolerance;
+  if (fits) return batches.back().tells.add(frame);
+  batch next(deadline_ns);
+  next.tells.add(frame);
+  batches.push_back(std::move(next));
 }
 
 // The usual case: its owner is known, nothing to the shard waits, and there is room.
@@ -60,7 +64,19 @@ const std::string* outbound::subject_of_owner(std::uint32_t shard, tell_subject&
 // Under the lock of the shard.
 void outbound::queue_tell(lane& shard_lane, std::uint32_t shard, std::string_view frame) {
   core_.check_not_left();
+  if (frame.size() > std::numeric_limits<std::uint32_t>::max())
+    throw error(failure::too_large, "troupe: cluster: a message of 4 GiB or more");
   core_.add_waiting();
+  try {
+    add_tell(shard_lane, shard, frame);
+  } catch (...) {
+    core_.traffic().waiting.fetch_sub(1, relaxed);
+    throw;
+  }
+}
+
+// Under the lock of the shard.
+void outbound::add_tell(lane& shard_lane, std::uint32_t shard, std::string_view frame) {
   const nanoseconds left =
       std::min<nanoseconds>(this_call::remaining(), core_.chosen().ask_timeout);
   const std::int64_t deadline_ns = core_.ns_after(left);
@@ -93,7 +109,7 @@ task<> outbound::deliver_tells(std::shared_ptr<tell_line> tells, waiting_line& l
       waiting_bundle& batch = batches.front().tells;
       const std::size_t before = batch.count();
       if (!send_part(tells->shard, subject, batch)) {
-        auto tries = try_part(batches.front(), tells->shard);
+        auto tries = try_first(batches.front(), tells->shard);
         co_await std::move(tries);
         in_turn = 0;
       }
@@ -135,53 +151,43 @@ bool outbound::send_part(std::uint32_t shard, tell_subject& subject, waiting_bun
   return true;
 }
 
-// Until a part of it was sent, or actors here have some, or its outcome is unknown, or its time is
-// over.
-task<> outbound::try_part(tell_line::batch& batch, std::uint32_t shard) {
+// Drops the first tell of the batch when it was sent, or an actor here has it, or its outcome is
+// unknown, or its time is over.
+task<> outbound::try_first(tell_line::batch& batch, std::uint32_t shard) {
   const nanoseconds left(batch.deadline_ns - core_.now_ns());
-  std::size_t tried = batch.tells.count();
+  bool is_told = false;
   if (!core_.stage().has_left() && left.count() > 0) {
     try {
-      auto tries = attempt_part(batch.tells, shard, tried);
+      auto tries = attempt_tell(std::string(batch.tells.first()), shard);
       auto limited = with_deadline(left, std::move(tries));
       co_await std::move(limited);
-      co_return;
+      is_told = true;
     } catch (const troupe::error&) {
+    } catch (const std::bad_alloc&) {
     }
   }
-  core_.traffic().failed.fetch_add(tried, relaxed);
-  batch.tells.drop(tried);
+  if (!is_told) core_.traffic().failed.fetch_add(1, relaxed);
+  batch.tells.drop(1);
 }
 
-// tried: how many are lost if it fails now.
-task<> outbound::attempt_part(waiting_bundle& tells, std::uint32_t shard, std::size_t& tried) {
+// One tell, and not a bundle: the shard may get another owner while it waits for room.
+task<> outbound::attempt_tell(std::string frame, std::uint32_t shard) {
   for (milliseconds pause{0};; pause = std::clamp(2 * pause, pause_first, pause_last)) {
-    tried = tells.count();
     if (pause.count() > 0) co_await sleep_for(pause);
     core_.check_not_left();
     if (!core_.stage().has_joined()) continue;
-    if (core_.owners().is_mine(shard)) {
-      tried = 1;
-      if (tell_here(tells.first())) {
-        tells.drop(1);
-        co_return;
-      }
-    }
+    if (core_.owners().is_mine(shard) && tell_here(frame)) co_return;
     const auto owner = core_.owners().owner(shard);
     if (owner == nullptr || owner->id == core_.self().id) continue;
-    const std::string subject = core_.subject_of(owner->id);
-    const tell_part part = next_part(subject, tells);
-    tried = part.count;
-    core_.traffic().sent.add(part.count);
+    core_.traffic().sent.add(1);
     try {
-      auto sends = core_.way().send(subject, std::string(part.bytes));
+      auto sends = core_.way().send(core_.subject_of(owner->id), frame);
       co_await std::move(sends);
-      tells.drop(part.count);
       co_return;
     } catch (const error& e) {
       if (e.kind() != failure::unreachable) throw;
     }
-    core_.traffic().sent_again.fetch_add(part.count, relaxed);
+    core_.traffic().sent_again.fetch_add(1, relaxed);
     core_.owners().hurry();
   }
 }

@@ -12,8 +12,8 @@
 
 namespace troupe::cluster {
 
-// No message of a node begins like this; a receiver that supports bundles answers a mark of windows
-// with it.
+// No single message of a node begins like this; a receiver that supports bundles answers a mark of
+// windows with it.
 inline constexpr std::string_view bundle_mark = "B\1";
 
 class bundle_length {
@@ -67,8 +67,11 @@ class waiting_bundle {
     return whole().size() + message.size() + sizeof(std::uint32_t);
   }
 
+  // A message of less than 4 GiB. Throws std::bad_alloc; then nothing was added.
   void add(std::string_view message) {
-    bytes_ += bundle_length(static_cast<std::uint32_t>(message.size())).bytes();
+    const bundle_length length(static_cast<std::uint32_t>(message.size()));
+    bytes_.reserve(bytes_.size() + length.bytes().size() + message.size());
+    bytes_ += length.bytes();
     bytes_ += message;
     ++count_;
   }
@@ -78,7 +81,7 @@ class waiting_bundle {
   }
 
  private:
-  // Its bytes make room for the mark before the second one.
+  // The mark of what is left overwrites the last two bytes of the first message.
   void drop_first() noexcept {
     begin_ += sizeof(std::uint32_t) + first().size();
     --count_;

@@ -74,7 +74,8 @@ class transport {
   virtual task<> send(std::string subject, std::string bytes) = 0;
   // The same without a wait. Returns false if it would have to, or cannot: nothing was sent.
   virtual bool try_send(const std::string& subject, std::string_view bytes) = 0;
-  // Whether the taker of that subject is known to take bundles (bundle.hpp).
+  // Whether the taker of that subject is known to take bundles (bundle.hpp). Then try_send() may be
+  // given a bundle, whose messages the taker gets one by one.
   virtual bool takes_bundles(const std::string&) const { return false; }
   // As try_send, for a part of a message that begins with `lead`: parts for one subject may arrive
   // in one message, in their order, and parts that are too large for it are refused.
