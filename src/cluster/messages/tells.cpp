@@ -65,7 +65,8 @@ const std::string* outbound::subject_of_owner(std::uint32_t shard, tell_subject&
 void outbound::queue_tell(lane& shard_lane, std::uint32_t shard, std::string_view frame) {
   core_.check_not_left();
   if (frame.size() > std::numeric_limits<std::uint32_t>::max())
-    throw error(failure::too_large, "troupe: cluster: a message of 4 GiB or more");
+    throw error(failure::too_large,
+                "troupe: cluster: the message has 4 GiB or more; send it in parts");
   core_.add_waiting();
   try {
     add_tell(shard_lane, shard, frame);

@@ -81,7 +81,7 @@ class waiting_bundle {
   }
 
  private:
-  // The mark of what is left overwrites the last two bytes of the first message.
+  // The mark of the rest overwrites the last two bytes of the first message.
   void drop_first() noexcept {
     begin_ += sizeof(std::uint32_t) + first().size();
     --count_;
