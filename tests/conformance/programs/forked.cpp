@@ -87,7 +87,10 @@ TEST_P(forked, a_child_has_a_runtime_of_its_own) {
     for (int n = 0; n < 2; ++n) rt.spawn(be_busy(end));
     rt.poll();
     const pid_t child = ::fork();
-    if (child == 0) ::_exit(use_all(options()));
+    if (child == 0) {
+      ::alarm(child_seconds_max);
+      ::_exit(use_all(options()));
+    }
     EXPECT_EQ(status_of(child), 0);
     end->store(true);
     rt.run();
