@@ -29,15 +29,15 @@ std::size_t head_bytes(const request_frame& request) noexcept {
   return numbers + request.trace.size() + request.kind.size() + request.key.size() +
          request.method.size();
 }
-char* write_head(char* to, const request_frame& request) noexcept {
-  to = write(to, request_mark);
-  to = write(to, version);
-  to = write(to, static_cast<std::uint8_t>(request.to));
-  to = write(to, request.signature);
-  to = write(to, request.remaining_us);
+char* write_head(char* place, const request_frame& request) noexcept {
+  place = write(place, request_mark);
+  place = write(place, version);
+  place = write(place, static_cast<std::uint8_t>(request.to));
+  place = write(place, request.signature);
+  place = write(place, request.remaining_us);
   for (const std::string_view text : {request.trace, request.kind, request.key, request.method})
-    to = write_bytes(write(to, static_cast<std::uint32_t>(text.size())), text);
-  return to;
+    place = write_bytes(write(place, static_cast<std::uint32_t>(text.size())), text);
+  return place;
 }
 template <class N>
 void put(std::string& frame, N value) {

@@ -12,7 +12,7 @@ std::vector<std::string> messages_in(std::string_view bundle) {
   EXPECT_TRUE(bundle.starts_with(bundle_mark));
   std::vector<std::string> all;
   bundle_reader reader(bundle);
-  while (const auto one = reader.next()) all.emplace_back(*one);
+  while (const auto message = reader.next()) all.emplace_back(*message);
   return all;
 }
 
